@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import type { Effect, Family } from '../policy/modes.js'
+import type { Processes } from '../processes/processes.js'
+import type { Journal } from '../workspace/journal.js'
+import type { Workspace } from '../workspace/workspace.js'
+
+export type ContentBlock =
+  | { type: 'text'; text: string }
+  | { type: 'image' | 'audio'; data: string; mimeType: string }
+  | { type: 'resource'; resource: { uri: string; mimeType?: string; blob: string } | { uri: string; mimeType?: string; text: string } }
+
+/** What a tool answers when it succeeded. A tool that fails throws a KikiError. */
+export interface ToolResult {
+  content: ContentBlock[]
+  /** A tool's own facts for programs, sent as `_meta["kiki/result"]`. */
+  facts?: Record<string, unknown>
+}
+
+/** What a running tool may use. It holds nothing that outlives the operation. */
+export interface ToolContext {
+  operationId: string
+  workspace: Workspace
+  /** Where the earlier content of every changed file is kept before the change (FI-14). */
+  journal: Journal
+  processes: Processes
+  /** Aborted by cancel, revoke and host stop. */
+  signal: AbortSignal
+  /** One line for a person about what is happening now. */
+  progress(message: string): void
+  limits: {
+    /** Characters of text that are answered inline (OP-13). */
+    inlineText: number
+  }
+}
+
+/** One native tool: a plain object, listed in `tools/catalog.ts`. */
+export interface Tool<Args = unknown> {
+  /** As clients see it; matches `^[A-Za-z0-9_-]{1,64}$` (TQ-02). */
+  name: string
+  title: string
+  /** For the model: under 900 characters, limits included. */
+  description: string
+  effect: Effect
+  family: Family
+  input: z.ZodType<Args>
+  run(context: ToolContext, args: Args): Promise<ToolResult>
+}
+
+/** Keeps the argument type of one tool while the catalog holds them all. */
+export function defineTool<Args>(tool: Tool<Args>): Tool {
+  return tool as unknown as Tool
+}
+
+export function text(value: string, facts?: Record<string, unknown>): ToolResult {
+  return facts === undefined ? { content: [{ type: 'text', text: value }] } : { content: [{ type: 'text', text: value }], facts }
+}
