@@ -33,9 +33,13 @@ function checkJson(value: unknown, depth: number): void {
     throw new KikiError('invalid_arguments', `Arguments are nested deeper than ${MAX_JSON_DEPTH} levels.`)
   }
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw new KikiError('invalid_arguments', `The integer ${value} is beyond 2^53 and cannot be told from its neighbours.`, {
-      hint: 'Send it as a string.',
-    })
+    throw new KikiError(
+      'invalid_arguments',
+      `The integer ${value} is beyond 2^53 and cannot be told from its neighbours.`,
+      {
+        hint: 'Send it as a string.',
+      },
+    )
   }
   if (Array.isArray(value)) for (const item of value) checkJson(item, depth + 1)
   else if (isObject(value)) for (const item of Object.values(value)) checkJson(item, depth + 1)

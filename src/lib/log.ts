@@ -16,9 +16,16 @@ const SECRET_FIELDS = ['token', 'secret', 'password', 'authorization', 'cookie',
 /** JSON lines to a file (made with mode 0600); `stderr` prints them there instead. */
 export function createLog(target: { file: string } | 'stderr', level: LogLevel): Log & { flush(): void } {
   const destination =
-    target === 'stderr' ? pino.destination({ fd: 2, sync: true }) : pino.destination({ dest: target.file, mode: 0o600, mkdir: false, sync: false })
+    target === 'stderr'
+      ? pino.destination({ fd: 2, sync: true })
+      : pino.destination({ dest: target.file, mode: 0o600, mkdir: false, sync: false })
   const logger = pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths: SECRET_FIELDS.flatMap((f) => [f, `*.${f}`]), censor: '[redacted]' } },
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: SECRET_FIELDS.flatMap((f) => [f, `*.${f}`]), censor: '[redacted]' },
+    },
     destination,
   )
   return Object.assign(

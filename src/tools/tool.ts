@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Effect, Family } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
 import type { Journal } from '../workspace/journal.js'
@@ -7,7 +7,10 @@ import type { Workspace } from '../workspace/workspace.js'
 export type ContentBlock =
   | { type: 'text'; text: string }
   | { type: 'image' | 'audio'; data: string; mimeType: string }
-  | { type: 'resource'; resource: { uri: string; mimeType?: string; blob: string } | { uri: string; mimeType?: string; text: string } }
+  | {
+      type: 'resource'
+      resource: { uri: string; mimeType?: string; blob: string } | { uri: string; mimeType?: string; text: string }
+    }
 
 /** What a tool answers when it succeeded. A tool that fails throws a KikiError. */
 export interface ToolResult {
@@ -52,5 +55,7 @@ export function defineTool<Args>(tool: Tool<Args>): Tool {
 }
 
 export function text(value: string, facts?: Record<string, unknown>): ToolResult {
-  return facts === undefined ? { content: [{ type: 'text', text: value }] } : { content: [{ type: 'text', text: value }], facts }
+  return facts === undefined
+    ? { content: [{ type: 'text', text: value }] }
+    : { content: [{ type: 'text', text: value }], facts }
 }
