@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
+import rfc8785 from 'canonicalize'
 import { KikiError } from './errors.js'
+
+/** The package's types describe its module, not the function that it exports. */
+const canonicalize = rfc8785 as unknown as (value: unknown) => string | undefined
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
