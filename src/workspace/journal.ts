@@ -28,3 +28,6 @@ export interface Journal {
   /** What was recorded so far, in order. */
   records(): readonly ChangeRecord[]
 }
+
+/** One journal per operation. */
+export declare function createJournal(options: { dir: string; operationId: string }): Journal
