@@ -1,16 +1,11 @@
 import type { z } from 'zod'
+import type { ContentBlock } from '../lib/content.js'
 import type { Effect, Family } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
 import type { Journal } from '../workspace/journal.js'
 import type { Workspace } from '../workspace/workspace.js'
 
-export type ContentBlock =
-  | { type: 'text'; text: string }
-  | { type: 'image' | 'audio'; data: string; mimeType: string }
-  | {
-      type: 'resource'
-      resource: { uri: string; mimeType?: string; blob: string } | { uri: string; mimeType?: string; text: string }
-    }
+export type { ContentBlock } from '../lib/content.js'
 
 /** What a tool answers when it succeeded. A tool that fails throws a KikiError. */
 export interface ToolResult {

@@ -1,0 +1,31 @@
+/** One block of a tool's answer, as in MCP. */
+export type ContentBlock =
+  | { type: 'text'; text: string }
+  | { type: 'image' | 'audio'; data: string; mimeType: string }
+  | {
+      type: 'resource'
+      resource: { uri: string; mimeType?: string; blob: string } | { uri: string; mimeType?: string; text: string }
+    }
+
+/** A `tools/call` result as it goes to the client. */
+export interface Reply {
+  content: ContentBlock[]
+  structuredContent?: Record<string, unknown>
+  isError?: true
+  _meta: Record<string, unknown>
+}
+
+/** A call that the reader can make as it stands. */
+export interface NextCall {
+  tool: string
+  arguments: Record<string, unknown>
+}
+
+/** `end` moved back by one where a cut there would split a surrogate pair. */
+export function safeCut(text: string, end: number): number {
+  if (end <= 0 || end >= text.length) return Math.max(0, Math.min(end, text.length))
+  const before = text.charCodeAt(end - 1)
+  const after = text.charCodeAt(end)
+  const splits = before >= 0xd800 && before <= 0xdbff && after >= 0xdc00 && after <= 0xdfff
+  return splits ? end - 1 : end
+}

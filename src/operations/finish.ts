@@ -1,0 +1,155 @@
+import { KikiError, messageOf } from '../lib/errors.js'
+import { newId } from '../lib/ids.js'
+import { recheck } from './claim.js'
+import type { Live } from './live.js'
+import type { OperationsDeps, Work } from './operations.js'
+import { encodeOutcome, type Outcome } from './outcome.js'
+import { errorText, passesLimits } from './present.js'
+
+export interface Finished {
+  outcome: Outcome
+  recorded: boolean
+}
+
+/** Runs the work and commits its outcome. */
+export async function finish(deps: OperationsDeps, live: Live, work: Work): Promise<Finished> {
+  const outcome = await runWork(deps, live, work)
+  try {
+    return { outcome: await save(deps, live, outcome, work), recorded: live.recorded }
+  } catch (error) {
+    deps.log.error({ operation: live.id, error: messageOf(error) }, 'the outcome could not be saved')
+    return { outcome: unsaved(live, error), recorded: false }
+  }
+}
+
+async function runWork(deps: OperationsDeps, live: Live, work: Work): Promise<Outcome> {
+  try {
+    if (live.controller.signal.aborted) throw live.controller.signal.reason
+    if (live.row.status === 'accepted') await begin(deps, live)
+    live.began = true
+    return { status: 'completed', ...(await work.run(live)) }
+  } catch (error) {
+    return failed(deps, live, error)
+  }
+}
+
+/** A call that waited for its turn begins: everything its decision rests on is checked again (GU-02). */
+async function begin({ store, clock, bootId }: OperationsDeps, live: Live): Promise<void> {
+  const now = clock.now()
+  Object.assign(live.row, { status: 'running', started_at: now, boot_id: bootId, attempt: 1 })
+  if (!live.recorded) return recheck(store, live.row)
+  await store.commits.durable(() => {
+    recheck(store, live.row)
+    if (!store.operations.start(live.id, bootId, now))
+      throw new KikiError('cancelled', 'It was cancelled before it began.')
+  })
+}
+
+function failed({ log }: OperationsDeps, live: Live, error: unknown): Outcome {
+  const effects = live.began && live.effect !== 'read'
+  if (live.cancelRequested && isCancellation(error)) {
+    const message = live.began
+      ? `${live.tool} was cancelled after it had begun.`
+      : `${live.tool} was cancelled before it began.`
+    return withEffects({ status: 'cancelled', ...errorFields('cancelled', message) }, effects)
+  }
+  if (error instanceof KikiError) {
+    const { code, message, hint, data } = error
+    const status = code === 'cancelled' ? 'cancelled' : code === 'outcome_unknown' ? 'outcome_unknown' : 'failed'
+    return withEffects({ status, ...errorFields(code, message, hint, data) }, effects && status !== 'failed')
+  }
+  const bug = newId('op').slice(-8)
+  log.error(
+    { operation: live.id, bug, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
+    'a tool failed by a bug',
+  )
+  return {
+    status: 'failed',
+    ...errorFields(
+      'internal_error',
+      `${live.tool} failed inside Kiki (log entry ${bug}).`,
+      'The owner finds the details in the log.',
+    ),
+  }
+}
+
+function isCancellation(error: unknown): boolean {
+  return (
+    (error instanceof KikiError && error.code === 'cancelled') ||
+    (error instanceof Error && error.name === 'AbortError')
+  )
+}
+
+function errorFields(
+  code: KikiError['code'],
+  message: string,
+  hint?: string,
+  data?: Record<string, unknown>,
+): Pick<Outcome, 'content' | 'error'> {
+  const error: NonNullable<Outcome['error']> = { code, message }
+  if (hint !== undefined) error.hint = hint
+  if (data !== undefined) error.data = data
+  return { content: [{ type: 'text', text: errorText({ code, message, hint }) }], error }
+}
+
+function withEffects(outcome: Outcome, effects: boolean): Outcome {
+  return effects ? { ...outcome, effectsPossible: true } : outcome
+}
+
+/** Commits result, changes and terminal state together; a read's record may come later, or sooner if its result is paged. */
+async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outcome, work: Work): Promise<Outcome> {
+  const ended_at = clock.now()
+  const ending = {
+    status: outcome.status,
+    ended_at,
+    error_code: outcome.error?.code ?? null,
+    effects_possible: outcome.effectsPossible === true ? 1 : 0,
+  }
+  const keep =
+    live.key !== null || live.effect !== 'read' || live.recorded || passesLimits(outcome.content, live.limits)
+  if (!keep) {
+    const chars = outcome.content.reduce((sum, block) => sum + (block.type === 'text' ? block.text.length : 0), 0)
+    live.recorded = true
+    store.commits.lazy(() => store.operations.insert({ ...live.row, ...ending, result_chars: chars }))
+    return outcome
+  }
+  const { result, chars, parts } = encodeOutcome(outcome)
+  const commit = live.effect === 'read' && live.key === null ? store.commits.quick : store.commits.durable
+  const saved = await commit(() => {
+    if (!live.recorded) store.operations.insert(live.row)
+    if (!store.operations.end(live.id, { ...ending, result, result_chars: chars })) return false
+    for (const { part, body } of parts) store.results.insert(live.id, part, body)
+    for (const record of work.changes()) {
+      store.changes.insert({
+        operation_id: live.id,
+        seq: record.seq,
+        session_ref: live.sessionRef,
+        record: JSON.stringify(record),
+      })
+    }
+    return true
+  })
+  return saved ? outcome : endedElsewhere(live, outcome)
+}
+
+/** The row was ended by someone else first (revoke, policy change): that ending stands. */
+function endedElsewhere(live: Live, outcome: Outcome): Outcome {
+  const cancelled: Outcome = { status: 'cancelled', ...errorFields('cancelled', `${live.tool} was cancelled.`) }
+  return withEffects(cancelled, live.began && live.effect !== 'read' && outcome.status !== 'cancelled')
+}
+
+function unsaved(live: Live, error: unknown): Outcome {
+  const effects = live.began && live.effect !== 'read'
+  const message = `${live.tool} ended, but its outcome could not be saved (${messageOf(error)}).`
+  return withEffects(
+    {
+      status: effects ? 'outcome_unknown' : 'failed',
+      ...errorFields(
+        effects ? 'outcome_unknown' : 'internal_error',
+        message,
+        'Inspect the target before you try again.',
+      ),
+    },
+    effects,
+  )
+}

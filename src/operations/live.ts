@@ -1,0 +1,58 @@
+import { type Deferred, deferred } from '../lib/async.js'
+import type { NewOperation } from '../store/operations.js'
+import type { Outcome } from './outcome.js'
+import type { InlineLimits } from './present.js'
+
+/** An operation that this host is carrying out. */
+export interface Live {
+  id: string
+  connectionId: string
+  sessionRef: string
+  tool: string
+  effect: string
+  key: string | null
+  acceptedAt: number
+  /** What is answered inline; a read's result is saved only if it passes them. */
+  limits: InlineLimits
+  /** Gives back the slot that was taken when the call was claimed. */
+  release: (() => void) | undefined
+  /** What the row is or, for a read that nobody asked about yet, would be (GU-08). */
+  row: NewOperation
+  /** False for a read whose record is written only when it ends. */
+  recorded: boolean
+  /** True once the tool's own code has been called. */
+  began: boolean
+  cancelRequested: boolean
+  controller: AbortController
+  /** Resolves once the outcome is committed; never rejects. */
+  ended: Deferred<Outcome>
+  lastProgress: string
+  listeners: Set<(message: string) => void>
+}
+
+export function createLive(row: NewOperation, limits: InlineLimits, recorded: boolean): Live {
+  return {
+    id: row.id,
+    connectionId: row.connection_id,
+    sessionRef: row.session_ref,
+    tool: row.tool,
+    effect: row.effect,
+    key: row.idempotency_key,
+    acceptedAt: row.accepted_at,
+    limits,
+    release: undefined,
+    row,
+    recorded,
+    began: false,
+    cancelRequested: false,
+    controller: new AbortController(),
+    ended: deferred(),
+    lastProgress: '',
+    listeners: new Set(),
+  }
+}
+
+export function tellProgress(live: Live, message: string): void {
+  live.lastProgress = message
+  for (const listener of live.listeners) listener(message)
+}

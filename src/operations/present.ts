@@ -1,0 +1,184 @@
+import { type ContentBlock, type NextCall, type Reply, safeCut } from '../lib/content.js'
+import type { KikiError } from '../lib/errors.js'
+import type { OperationRow, OperationStatus } from '../store/operations.js'
+import type { Outcome } from './outcome.js'
+
+export interface InlineLimits {
+  /** Characters of text (OP-13). */
+  text: number
+  /** Bytes of media (OP-13). */
+  media: number
+}
+
+/** What every reply about an operation says of it. */
+export interface OperationFacts {
+  operationId: string
+  sessionRef: string
+}
+
+/** A refusal: nothing was run and no key was used up (spec/control.md, "Refusal"). */
+export function refusal(error: KikiError): Reply {
+  const { code, message, hint, data } = error
+  return {
+    isError: true,
+    content: [{ type: 'text', text: errorText({ code, message, hint }) }],
+    _meta: { 'kiki/error': compact({ code, message, hint, data }) },
+  }
+}
+
+/** The reply to a call that is over: its result, cut to the inline limits, or its failure. */
+export function ended(operation: OperationFacts, outcome: Outcome, limits: InlineLimits): Reply {
+  const { content, next } = cutContent(operation.operationId, outcome.content, limits)
+  const reply: Reply = {
+    content,
+    _meta: {
+      'kiki/operation': compact({
+        operation_id: operation.operationId,
+        status: outcome.status,
+        session_ref: operation.sessionRef,
+        effects_possible: outcome.effectsPossible,
+        next,
+      }),
+    },
+  }
+  if (outcome.facts !== undefined) reply._meta['kiki/result'] = outcome.facts
+  if (outcome.error !== undefined) {
+    reply.isError = true
+    reply._meta['kiki/error'] = compact({ ...outcome.error })
+  }
+  return reply
+}
+
+/** The same reply for a repeated key: it says first that nothing ran now (OP-02). */
+export function replayed(row: Pick<OperationRow, 'accepted_at' | 'tool'>, reply: Reply): Reply {
+  const line =
+    `Replayed: nothing ran now. This is the saved result of the same ${row.tool} call, which ran at ` +
+    `${new Date(row.accepted_at).toISOString()}. Use a new idempotency key to run it again.`
+  const operation = { ...(reply._meta['kiki/operation'] as object), replayed: true }
+  return {
+    ...reply,
+    content: [{ type: 'text', text: line }, ...reply.content],
+    _meta: { ...reply._meta, 'kiki/operation': operation },
+  }
+}
+
+export interface ReceiptInput extends OperationFacts {
+  status: Exclude<OperationStatus, 'completed' | 'failed' | 'cancelled' | 'outcome_unknown'>
+  tool: string
+  createdAt: number
+  outputSoFar: string
+}
+
+/** For work that is not finished (spec/control.md, "Receipt"). */
+export function receipt(input: ReceiptInput): Reply {
+  const next: NextCall = { tool: 'kiki_operation', arguments: { action: 'wait', operation_id: input.operationId } }
+  const message = {
+    accepted: `${input.tool} is accepted and waits for its turn.`,
+    running: `${input.tool} is still running.`,
+    waiting_approval: `${input.tool} waits for the owner's approval.`,
+  }[input.status]
+  const advice =
+    input.status === 'waiting_approval'
+      ? 'Tell the user that their approval is needed in Kiki, then call'
+      : 'Do not repeat the call; call'
+  const how = `${advice} kiki_operation with ${JSON.stringify(next.arguments)} to wait for the result.`
+  const receiptFacts = {
+    operation_id: input.operationId,
+    status: input.status,
+    tool: input.tool,
+    session_ref: input.sessionRef,
+    created_at: new Date(input.createdAt).toISOString(),
+    message,
+    output_so_far: input.outputSoFar,
+    next,
+  }
+  const output = input.outputSoFar === '' ? '' : `\nOutput so far:\n${input.outputSoFar}`
+  return {
+    content: [{ type: 'text', text: `${message} ${how}${output}` }],
+    structuredContent: receiptFacts,
+    _meta: {
+      'kiki/operation': { operation_id: input.operationId, status: input.status, session_ref: input.sessionRef },
+    },
+  }
+}
+
+export function errorText(error: { code: string; message: string; hint?: string | undefined }): string {
+  return `${error.code}: ${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`
+}
+
+/** Whether a result passes the inline limits, so that it must be saved to be paged (OP-13). */
+export function passesLimits(content: readonly ContentBlock[], limits: InlineLimits): boolean {
+  let text = 0
+  let media = 0
+  for (const block of content) {
+    if (textOf(block) !== undefined) text += textOf(block)?.length ?? 0
+    else media += mediaBytes(block)
+  }
+  return text > limits.text || media > limits.media
+}
+
+function cutContent(
+  id: string,
+  content: readonly ContentBlock[],
+  limits: InlineLimits,
+): { content: ContentBlock[]; next?: NextCall } {
+  if (!passesLimits(content, limits)) return { content: [...content] }
+  let textLeft = limits.text
+  let mediaLeft = limits.media
+  let next: NextCall | undefined
+  const cut = content.map((block, part): ContentBlock => {
+    const text = textOf(block)
+    if (text === undefined) {
+      mediaLeft -= mediaBytes(block)
+      if (mediaLeft >= 0) return block
+      const call = readCall(id, part, 0)
+      next ??= call
+      return {
+        type: 'text',
+        text: `[${mediaBytes(block)} bytes of media are left out here. Page them with ${describe(call)}]`,
+      }
+    }
+    if (text.length <= textLeft) {
+      textLeft -= text.length
+      return block
+    }
+    const { shown, call } = headAndTail(id, part, text, textLeft)
+    textLeft = 0
+    next ??= call
+    return { type: 'text', text: shown }
+  })
+  return next === undefined ? { content: cut } : { content: cut, next }
+}
+
+function headAndTail(id: string, part: number, text: string, room: number): { shown: string; call: NextCall } {
+  const head = text.slice(0, safeCut(text, Math.floor((room * 2) / 3)))
+  const tailStart = Math.max(head.length, safeCut(text, text.length - (room - head.length)))
+  const tail = text.slice(tailStart)
+  const call = readCall(id, part, head.length)
+  const left = text.length - head.length - tail.length
+  const marker = `\n[… ${left} of ${text.length} characters are left out here. The whole result is saved: page it with ${describe(call)} …]\n`
+  return { shown: head + marker + tail, call }
+}
+
+function readCall(id: string, part: number, offset: number): NextCall {
+  return { tool: 'kiki_operation', arguments: { action: 'read', operation_id: id, part, offset } }
+}
+
+function describe(call: NextCall): string {
+  return `${call.tool} ${JSON.stringify(call.arguments)}`
+}
+
+function textOf(block: ContentBlock): string | undefined {
+  if (block.type === 'text') return block.text
+  return block.type === 'resource' && 'text' in block.resource ? block.resource.text : undefined
+}
+
+function mediaBytes(block: ContentBlock): number {
+  if (block.type === 'image' || block.type === 'audio') return Math.floor((block.data.length * 3) / 4)
+  return block.type === 'resource' && 'blob' in block.resource ? Math.floor((block.resource.blob.length * 3) / 4) : 0
+}
+
+/** Without the keys whose value is undefined. */
+function compact(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

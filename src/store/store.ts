@@ -1,0 +1,50 @@
+import { attachmentTable } from './attachments.js'
+import { bootTable } from './boots.js'
+import { changeTable } from './changes.js'
+import { type Commits, createCommits } from './commits.js'
+import { connectionTable } from './connections.js'
+import { type Database, openDatabase } from './database.js'
+import { keyTable } from './keys.js'
+import { readMigrations } from './migrate.js'
+import { operationTable } from './operations.js'
+import { resultTable } from './results.js'
+import { savedTextTable } from './saved-texts.js'
+import { sessionTable } from './sessions.js'
+
+export interface Store {
+  db: Database
+  commits: Commits
+  connections: ReturnType<typeof connectionTable>
+  sessions: ReturnType<typeof sessionTable>
+  attachments: ReturnType<typeof attachmentTable>
+  operations: ReturnType<typeof operationTable>
+  results: ReturnType<typeof resultTable>
+  changes: ReturnType<typeof changeTable>
+  keys: ReturnType<typeof keyTable>
+  savedTexts: ReturnType<typeof savedTextTable>
+  boots: ReturnType<typeof bootTable>
+  close(): void
+}
+
+/** Opens the database and everything that reads and writes it. All SQL of Kiki is in this folder. */
+export function openStore(file: string, onLazyError: (error: unknown) => void): Store {
+  const db = openDatabase(file, readMigrations())
+  const commits = createCommits(db, onLazyError)
+  return {
+    db,
+    commits,
+    connections: connectionTable(db),
+    sessions: sessionTable(db),
+    attachments: attachmentTable(db),
+    operations: operationTable(db),
+    results: resultTable(db),
+    changes: changeTable(db),
+    keys: keyTable(db),
+    savedTexts: savedTextTable(db),
+    boots: bootTable(db),
+    close() {
+      commits.flush()
+      db.close()
+    },
+  }
+}
