@@ -18,7 +18,9 @@ export type Origin =
 
 export interface LoadedConfig {
   config: Config
-  /** By dotted key, one for each value in `config`. */
+  /** Every value of `config` under its dotted key. */
+  settings: readonly { key: string; value: unknown }[]
+  /** By dotted key, one for each of `settings`. */
   origins: Readonly<Record<string, Origin>>
   /** Nothing that changes what a client may do. */
   warnings: readonly ConfigProblem[]
@@ -56,16 +58,17 @@ export function readConfig(sources: {
   const given: Given[] = [...fromEnvironment(env, problems), ...fromFlags(flags, problems)]
   if (problems.some((problem) => problem.severity === 'error')) throw new ConfigError(problems)
   const origins = new Map<string, Origin>()
-  for (const path of leafPaths(data)) origins.set(formatKey(path), { from: 'file', file, ...document?.locate(path) })
+  for (const { path } of leaves(data)) origins.set(formatKey(path), { from: 'file', file, ...document?.locate(path) })
   for (const { leaf, value, origin } of given) {
     setAt(data, leaf.path, value)
     origins.set(leaf.key, origin)
   }
   const config = configSchema.parse(data)
-  const keys = leafPaths(config).map(formatKey)
+  const settings = leaves(config).map(({ path, value }) => ({ key: formatKey(path), value }))
   return {
     config,
-    origins: Object.fromEntries(keys.map((key) => [key, origins.get(key) ?? { from: 'default' }])),
+    settings,
+    origins: Object.fromEntries(settings.map(({ key }) => [key, origins.get(key) ?? { from: 'default' }])),
     warnings: problems,
     locate: (path) => document?.locate(path),
   }
@@ -83,12 +86,12 @@ function readDocument(file: string, text: string, problems: ConfigProblem[]): To
   }
 }
 
-/** Paths of the settings in a value: tables are walked, arrays are one setting each. */
-function leafPaths(value: Record<string, unknown>, path: readonly string[] = []): string[][] {
-  return Object.entries(value).flatMap(([name, below]) => {
+/** The settings in a value: tables are walked, arrays are one setting each. */
+function leaves(table: Record<string, unknown>, path: readonly string[] = []): { path: string[]; value: unknown }[] {
+  return Object.entries(table).flatMap(([name, value]) => {
     const here = [...path, name]
-    if (below === undefined) return []
-    return isObject(below) ? leafPaths(below, here) : [here]
+    if (value === undefined) return []
+    return isObject(value) ? leaves(value, here) : [{ path: here, value }]
   })
 }
 

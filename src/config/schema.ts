@@ -64,19 +64,19 @@ const classes = z.strictObject({
   unknown: decision().optional(),
 } satisfies Record<(typeof COMMAND_CLASSES)[number], z.ZodType>)
 
-/** Results leave inline up to these sizes (OP-13), and after this wait (OP-08). */
+/** Results are answered inline up to these sizes (OP-13) and within this wait (OP-08); named as in a grant. */
 const callLimits = {
   wait_ms: whole(0, 45_000),
-  inline_characters: whole(1_000, 256_000),
-  inline_media_bytes: whole(0, 16_777_216),
+  inline_text_limit: whole(1_000, 1_000_000),
+  inline_media_limit: whole(1_000, 16_777_216),
 }
 
 const limits = z.strictObject({
   wait_ms: callLimits.wait_ms.optional(),
-  inline_characters: callLimits.inline_characters.optional(),
-  inline_media_bytes: callLimits.inline_media_bytes.optional(),
+  inline_text_limit: callLimits.inline_text_limit.optional(),
+  inline_media_limit: callLimits.inline_media_limit.optional(),
   concurrency: whole(1, 1_000).optional(),
-  calls_per_minute: whole(1, 100_000).optional(),
+  rate: whole(1, 100_000).optional(),
 })
 
 /** A named preset of a session; it narrows its connection, never widens it (GR-06). */
@@ -124,8 +124,8 @@ export const configSchema = z.strictObject({
   calls: z
     .strictObject({
       wait_ms: callLimits.wait_ms.default(20_000),
-      inline_characters: callLimits.inline_characters.default(24_000),
-      inline_media_bytes: callLimits.inline_media_bytes.default(1_048_576),
+      inline_text_limit: callLimits.inline_text_limit.default(24_000),
+      inline_media_limit: callLimits.inline_media_limit.default(1_048_576),
     })
     .prefault({}),
   retention: z
