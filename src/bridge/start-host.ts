@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type HomePaths, hostEnvironment } from '../config/home.js'
+import { KikiError, messageOf } from '../lib/errors.js'
+
+export interface StartedHost {
+  /** Set once the start is known to have failed. */
+  failure(): KikiError | undefined
+}
+
+/**
+ * Starts the host of this home in the background: a session of its own and a clean environment, so that it outlives the client and
+ * inherits none of the client's secrets or switches (GU-09). Its first words go to `logs/background-start.log`.
+ */
+export function startHost(paths: HomePaths): StartedHost {
+  mkdirSync(paths.logs, { recursive: true, mode: 0o700 })
+  const logFile = join(paths.logs, 'background-start.log')
+  const log = openSync(logFile, 'w', 0o600)
+  let failure: KikiError | undefined
+  const failed = (why: string) => {
+    failure = new KikiError('internal_error', `Kiki's host could not be started: ${why}`, {
+      hint: `Run \`kiki start --home ${paths.dir}\` to see why (also in ${logFile}).`,
+    })
+  }
+  const main = fileURLToPath(new URL('../main.js', import.meta.url))
+  const child = spawn(process.execPath, [main, 'start', '--background', '--home', paths.dir], {
+    cwd: existsSync(paths.dir) ? paths.dir : homedir(),
+    env: hostEnvironment(),
+    detached: true,
+    windowsHide: true,
+    stdio: ['ignore', log, log],
+  })
+  closeSync(log)
+  child.on('error', (error) => failed(messageOf(error)))
+  child.on('exit', (code, signal) => {
+    if (code !== 0) failed(lastLine(logFile) ?? `it ended with ${signal ?? `exit code ${code}`}.`)
+  })
+  child.unref()
+  return { failure: () => failure }
+}
+
+function lastLine(file: string): string | undefined {
+  const lines = readFileSync(file, 'utf8').trim().split('\n')
+  return lines.at(-1) || undefined
+}

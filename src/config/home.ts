@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import { existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { KikiError, systemCode } from '../lib/errors.js'
+
+/** Longest socket path in bytes that every platform takes (macOS allows 103, Linux 107; design §2). */
+const MAX_SOCKET_PATH_BYTES = 100
+
+/** Where everything of one home stands. All paths are absolute. */
+export interface HomePaths {
+  dir: string
+  config: string
+  mcp: string
+  database: string
+  lock: string
+  /** Written by a running host: pid, start time, addresses, socket. */
+  hostFile: string
+  /** Left by `kiki stop`, removed by `kiki start`; while it stands nothing starts the host by itself (GU-09). */
+  stopped: string
+  /** The owner and bridge channel; `hostFile` names the one that is really in use. */
+  socket: string
+  ownerToken: string
+  keys: string
+  media: string
+  logs: string
+  changes: string
+  run: string
+}
+
+/** The home that is used without `--home`: `$KIKI_HOME`, else `~/.kiki`. */
+export function defaultHome(): string {
+  return resolve(process.env.KIKI_HOME || join(homedir(), '.kiki'))
+}
+
+/**
+ * The paths of the home at `dir` (made absolute). Nothing is created there.
+ * @throws KikiError as {@link socketPath} does.
+ */
+export function homePaths(dir: string): HomePaths {
+  const home = resolve(dir)
+  return {
+    dir: home,
+    config: join(home, 'config.toml'),
+    mcp: join(home, 'mcp.json'),
+    database: join(home, 'kiki.db'),
+    lock: join(home, 'host.lock'),
+    hostFile: join(home, 'host.json'),
+    stopped: join(home, 'stopped'),
+    socket: socketPath(home),
+    ownerToken: join(home, 'owner.token'),
+    keys: join(home, 'keys'),
+    media: join(home, 'media'),
+    logs: join(home, 'logs'),
+    changes: join(home, 'changes'),
+    run: join(home, 'run'),
+  }
+}
+
+/**
+ * `<home>/kiki.sock`, or, where that passes 100 bytes, a name made from the home's real path in {@link runtimeDir}.
+ * On Windows a named pipe with such a name.
+ * @throws KikiError `permission_denied` when the runtime folder is not ours alone, `invalid_arguments` when even that path is too long.
+ */
+export function socketPath(dir: string): string {
+  const home = resolve(dir)
+  if (process.platform === 'win32') return `\\\\.\\pipe\\kiki-${homeHash(home)}`
+  const inHome = join(home, 'kiki.sock')
+  if (Buffer.byteLength(inHome) <= MAX_SOCKET_PATH_BYTES) return inHome
+  const elsewhere = join(runtimeDir(), `kiki-${homeHash(home)}.sock`)
+  if (Buffer.byteLength(elsewhere) <= MAX_SOCKET_PATH_BYTES) return elsewhere
+  throw new KikiError(
+    'invalid_arguments',
+    `No socket path of at most ${MAX_SOCKET_PATH_BYTES} bytes fits for ${home}.`,
+    {
+      hint: 'Choose a shorter --home, or set TMPDIR to a short folder.',
+    },
+  )
+}
+
+/**
+ * A folder for sockets that only this user can write to: `$XDG_RUNTIME_DIR` where it is sound, else `kiki-<uid>` (made 0700) in the
+ * temporary folder. A folder that someone else made or opened to others is refused: a socket there could be theirs (GU-60).
+ * @throws KikiError `permission_denied`.
+ */
+export function runtimeDir(): string {
+  const uid = userId()
+  const xdg = process.env.XDG_RUNTIME_DIR
+  if (xdg && isAbsolute(xdg) && existsSync(xdg) && problemOf(xdg, uid) === undefined) return xdg
+  const own = join(tmpdir(), `kiki-${uid}`)
+  try {
+    mkdirSync(own, { mode: 0o700 })
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error
+  }
+  const problem = problemOf(own, uid)
+  if (problem === undefined) return own
+  throw new KikiError('permission_denied', `${own} ${problem}, so no socket can safely stand there.`, {
+    hint: 'Remove it, or choose a shorter --home so that the socket fits into the home itself.',
+  })
+}
+
+/** Names that a host started in the background inherits; everything else of the client's environment stays behind (GU-09). */
+const HOST_ENVIRONMENT = /^(PATH|HOME|LANG|LC_.*|TZ|USER|LOGNAME|SHELL|TMPDIR|XDG_.*|KIKI_.*)$/
+const HOST_ENVIRONMENT_WINDOWS =
+  /^(PATHEXT|SYSTEMROOT|SYSTEMDRIVE|COMSPEC|USERPROFILE|USERNAME|APPDATA|LOCALAPPDATA|TEMP|TMP)$/i
+
+/** The clean environment for a host that the bridge starts (GU-09): no secrets, `NODE_OPTIONS` or debug switches of the client. */
+export function hostEnvironment(): Record<string, string> {
+  const clean: Record<string, string> = {}
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value === undefined) continue
+    const wanted =
+      HOST_ENVIRONMENT.test(name) ||
+      (process.platform === 'win32' && (/^path$/i.test(name) || HOST_ENVIRONMENT_WINDOWS.test(name)))
+    if (wanted) clean[name] = value
+  }
+  return clean
+}
+
+/** Where a client keeps its settings: `$XDG_CONFIG_HOME` or `~/.config`, `%APPDATA%` on Windows. */
+export function userFolders(): { home: string; config: string; appData: string } {
+  const home = homedir()
+  return {
+    home,
+    config: process.env.XDG_CONFIG_HOME || join(home, '.config'),
+    appData: process.env.APPDATA || join(home, 'AppData', 'Roaming'),
+  }
+}
+
+function problemOf(dir: string, uid: number): string | undefined {
+  const stat = lstatSync(dir)
+  if (stat.isSymbolicLink()) return 'is a link'
+  if (!stat.isDirectory()) return 'is not a folder'
+  if (stat.uid !== uid) return 'belongs to another user'
+  if ((stat.mode & 0o077) !== 0) return 'is open to other users'
+  return undefined
+}
+
+function userId(): number {
+  return process.getuid?.() ?? 0
+}
+
+function homeHash(home: string): string {
+  return createHash('sha256').update(realPath(home)).digest('hex').slice(0, 16)
+}
+
+/** The real path, also of a folder that does not exist yet. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    const parent = dirname(path)
+    if (systemCode(error) !== 'ENOENT' || parent === path) throw error
+    return join(realPath(parent), basename(path))
+  }
+}
