@@ -1,5 +1,71 @@
-/** Placeholder of the command line: prints usage. @returns the exit code, 2. */
-export async function runProgram(_argv: readonly string[]): Promise<number> {
-  process.stderr.write('Usage: kiki mcp --client ID --tools [--session REF] [--home DIR] [--no-start]\n')
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { KikiError } from '../lib/errors.js'
+import { configCommand } from './config.js'
+import type { CommandContext } from './context.js'
+import { type Io, processIo } from './io.js'
+import { createOutput, reportError } from './output.js'
+
+/**
+ * Runs one command line, without the names of node and script.
+ * @returns the exit code: 0 done, 1 refused or failed, 2 wrong usage (owner.md, "Command line").
+ */
+export async function runProgram(argv: readonly string[], io: Io = processIo()): Promise<number> {
+  const json = wantsJson(argv)
+  const said: string[] = []
+  const program = buildProgram({ output: createOutput(io, { json }) }, said)
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    if (error instanceof CommanderError) return reportUsage(io, error, said.join(''), json)
+    await reportError(io, error, { json })
+    return 1
+  }
+}
+
+/** The whole command tree; commander's own words (help, version) are added to `said`. */
+export function buildProgram(context: CommandContext, said: string[]): Command {
+  const program = new Command('kiki')
+    .description('A local host service that lets AI clients you authorise work on your machine.')
+    .version(version(), '--version', 'print the version')
+    .helpOption('--help', 'show help')
+    .helpCommand(false)
+    .option('--home <dir>', "Kiki's home (default: $KIKI_HOME, else ~/.kiki)", notEmpty)
+    .option('--json', 'print one JSON value and nothing else')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: (text) => said.push(text), writeErr: () => {}, outputError: () => {} })
+    .exitOverride()
+    .addHelpText('after', '\nExample:\n  kiki config show --origin')
+  configCommand(program, context)
+  return program
+}
+
+async function reportUsage(io: Io, error: CommanderError, said: string, json: boolean): Promise<number> {
+  if (error.exitCode === 0) {
+    await io.out(said)
+    return 0
+  }
+  const noCommand = error.code === 'commander.help'
+  const message = noCommand ? 'a command is missing' : error.message.replace(/^error: /, '')
+  const hint = 'Run `kiki --help` for the commands, or `kiki COMMAND --help` for one of them.'
+  await reportError(io, new KikiError('invalid_arguments', message, { hint }), { json })
   return 2
+}
+
+/** Read before parsing, since wrong usage is reported in the same form. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
+}
+
+function notEmpty(value: string): string {
+  if (value === '')
+    throw new KikiError('invalid_arguments', '--home is empty.', { hint: 'Give a folder, or leave --home out.' })
+  return value
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }

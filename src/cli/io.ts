@@ -1,0 +1,35 @@
+import type { Writable } from 'node:stream'
+
+/** The streams of one run of the command line. */
+export interface Io {
+  /** Each resolves when the text has been handed to the system, so that leaving cannot cut it. */
+  out(text: string): Promise<void>
+  err(text: string): Promise<void>
+  /** Columns of the terminal that `out` writes to, or undefined where it is none. */
+  columns: number | undefined
+}
+
+export function processIo(): Io {
+  const { stdout, stderr } = process
+  return {
+    out: writer(stdout),
+    err: writer(stderr),
+    columns: stdout.isTTY ? stdout.columns : undefined,
+  }
+}
+
+/** Writes whole texts; a reader that has gone (`| head`) ends the output, not the command. */
+function writer(stream: Writable): (text: string) => Promise<void> {
+  let gone = false
+  stream.on('error', () => {
+    gone = true
+  })
+  return (text) =>
+    new Promise((resolve, reject) => {
+      if (gone) return resolve()
+      stream.write(text, (error) => {
+        if (!error || ('code' in error && error.code === 'EPIPE')) resolve()
+        else reject(error)
+      })
+    })
+}

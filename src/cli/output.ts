@@ -1,0 +1,91 @@
+import Table from 'cli-table3'
+import { KikiError, messageOf } from '../lib/errors.js'
+import type { Io } from './io.js'
+
+/** What a command says (owner.md, "Command line"). */
+export interface Output {
+  /** The command's one result: the JSON value with `--json`, else the text. */
+  result(value: unknown, text: () => string): Promise<void>
+  /** Progress and warnings: on stderr, never in the result. */
+  note(text: string): Promise<void>
+  /** Columns to fit into, or undefined where nobody looks at a terminal. */
+  columns: number | undefined
+}
+
+export function createOutput(io: Io, { json }: { json: boolean }): Output {
+  return {
+    result: (value, text) => io.out(`${json ? toJson(value) : text()}\n`),
+    note: (text) => io.err(`${text}\n`),
+    columns: io.columns,
+  }
+}
+
+/** Says what failed and what to do next on stderr; with `--json` also as `{error}` on stdout. */
+export async function reportError(io: Io, error: unknown, { json }: { json: boolean }): Promise<void> {
+  const { code, message, hint, data } = describe(error)
+  const next = hint === undefined ? '' : `${printable(hint, { lines: true })}\n`
+  await io.err(`error: ${printable(message, { lines: true })}\n${next}`)
+  if (json) await io.out(`${toJson({ error: { code, message, hint, data } })}\n`)
+}
+
+function describe(error: unknown): Pick<KikiError, 'code' | 'message' | 'hint' | 'data'> {
+  if (error instanceof KikiError) return error
+  return {
+    code: 'internal_error',
+    message: `Unexpected failure: ${messageOf(error)}`,
+    hint: 'This is a fault of Kiki. `kiki doctor` may show its cause.',
+    data: undefined,
+  }
+}
+
+/** A table that fits `columns`; control characters in cells are shown, never sent to the terminal. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[], columns?: number): string {
+  const cells = rows.map((row) => row.map((cell) => printable(cell)))
+  const widths = columns === undefined ? undefined : fit(head, cells, columns)
+  const drawn = new Table({
+    head: [...head],
+    style: { head: [], border: [], compact: true },
+    ...(widths && { colWidths: widths, wordWrap: true, wrapOnWordBoundary: false }),
+  })
+  drawn.push(...cells)
+  return drawn.toString()
+}
+
+/** Narrows the widest columns until borders (one a column and one more) and cells fit; undefined where they do anyway. */
+function fit(head: readonly string[], rows: readonly (readonly string[])[], columns: number): number[] | undefined {
+  const widths = head.map(
+    (name, index) => Math.max(...[name, ...rows.map((row) => row[index] ?? '')].map((c) => c.length)) + 2,
+  )
+  let excess = widths.reduce((sum, width) => sum + width + 1, 1) - columns
+  if (excess <= 0) return undefined
+  for (; excess > 0; excess--) {
+    const widest = widths.indexOf(Math.max(...widths))
+    const width = widths[widest] ?? 0
+    if (width <= MIN_COLUMN) break
+    widths[widest] = width - 1
+  }
+  return widths
+}
+
+const MIN_COLUMN = 10
+
+/** Control characters and those that reorder text, which clients could have put into a name to deceive the owner's eye. */
+const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+
+/** Text that is safe to show in a terminal: what could steer it is written as an escape. `lines` keeps line ends. */
+export function printable(text: string, { lines = false } = {}): string {
+  return text.replaceAll(UNSAFE, (sign) => {
+    if (lines && sign === '\n') return sign
+    if (sign === '\n') return '\\n'
+    if (sign === '\t') return '\\t'
+    return `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
+  })
+}
+
+/** Indented JSON whose unsafe characters are escaped as JSON escapes, so that a terminal is safe too. */
+function toJson(value: unknown): string {
+  const text = JSON.stringify(value, null, 2) ?? 'null'
+  return text.replaceAll(UNSAFE, (sign) =>
+    sign === '\n' ? sign : `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  )
+}
