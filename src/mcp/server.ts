@@ -1,4 +1,5 @@
-import { Server } from '@modelcontextprotocol/server'
+import { CLIENT_INFO_META_KEY, Server } from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import { callTool } from '../calls/call-tool.js'
 import type { Caller } from '../calls/caller.js'
 import { authenticate } from '../calls/steps.js'
@@ -33,7 +34,7 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
   server.setRequestHandler('tools/list', async () => ({ tools: listTools(deps, caller, era) }))
 
   server.setRequestHandler('tools/call', async (request, context) => {
-    const clientInfo = context.mcpReq.envelope?.['io.modelcontextprotocol/clientInfo'] ?? server.getClientVersion()
+    const clientInfo = context.mcpReq.envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion()
     const from: Caller =
       clientInfo === undefined ? caller : { ...caller, client: { name: clientInfo.name, version: clientInfo.version } }
     const call = { name: request.params.name, arguments: request.params.arguments ?? {}, signal: context.mcpReq.signal }
@@ -51,6 +52,12 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
   })
   server.onclose = unsubscribe
   return server
+}
+
+/** The client application as it names itself, if it does so in the form that MCP asks for. */
+function clientInfo(given: unknown): Caller['client'] {
+  const info = z.object({ name: z.string().max(200), version: z.string().max(100) }).safeParse(given)
+  return info.success ? info.data : undefined
 }
 
 function callerOf({ connectionId, holder, fixedSession }: Principal, era: Era): Caller {

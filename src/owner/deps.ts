@@ -1,0 +1,35 @@
+import type { Connections } from '../grants/connections.js'
+import type { Credentials } from '../grants/credentials.js'
+import type { Clock } from '../lib/clock.js'
+import type { Log } from '../lib/log.js'
+import type { Lifecycle } from '../lifecycle/endings.js'
+import type { Operations } from '../operations/operations.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { Store } from '../store/store.js'
+import type { OwnerAuth } from './auth.js'
+
+/** What the owner API works on. */
+export interface OwnerDeps {
+  auth: OwnerAuth
+  store: Store
+  connections: Connections
+  sessions: Sessions
+  operations: Operations
+  lifecycle: Lifecycle
+  credentials: Credentials
+  clock: Clock
+  log: Log
+  host: HostFacts
+  /** Ends the host after the answer has left. */
+  stop: () => void
+  /** Whether clients may use Kiki at all (GR-01). */
+  externalClients: boolean
+}
+
+export interface HostFacts {
+  pid: number
+  version: string
+  home: string
+  startedAt: number
+  ownerUrl: () => string
+}

@@ -1,0 +1,35 @@
+import { Hono } from 'hono'
+import type { OwnerEnv } from './auth.js'
+import type { OwnerDeps } from './deps.js'
+
+/** `GET /status` (CL-02) and `POST /stop`. */
+export function hostRoutes(deps: OwnerDeps) {
+  return new Hono<OwnerEnv>()
+    .get('/status', (c) =>
+      c.json(
+        {
+          running: true,
+          pid: deps.host.pid,
+          version: deps.host.version,
+          home: deps.host.home,
+          uptime_s: Math.floor((deps.clock.now() - deps.host.startedAt) / 1000),
+          owner_url: deps.host.ownerUrl(),
+          external: { enabled: false, clients_allowed: deps.externalClients },
+          connections: deps.connections.count(),
+          sessions: deps.sessions.count(),
+          operations: {
+            running: deps.operations.lives().length,
+            waiting_approval: deps.store.operations.countByStatus('waiting_approval'),
+          },
+          upstreams: 0,
+          sandbox: 'none',
+          approval_consumers: 0,
+        },
+        200,
+      ),
+    )
+    .post('/stop', (c) => {
+      deps.stop()
+      return c.json({ stopping: true, pid: deps.host.pid }, 200)
+    })
+}

@@ -1,0 +1,93 @@
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { KikiError } from '../lib/errors.js'
+import { isTerminal } from '../operations/operations.js'
+import { redact } from '../operations/redact.js'
+import { type OperationRow, STATUSES } from '../store/operations.js'
+import type { OwnerEnv } from './auth.js'
+import { time } from './connections.js'
+import type { OwnerDeps } from './deps.js'
+import { query } from './query.js'
+
+const listQuery = z.strictObject({
+  session: z.string().optional(),
+  connection: z.string().optional(),
+  status: z.enum(STATUSES).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  before: z.coerce.number().int().optional(),
+})
+
+/** Characters of one text block that a list of the owner's shows. */
+const SHOWN_CHARS = 100_000
+
+/** `/operations`: every recorded call, newest first, paged by `before` (CL-08). */
+export function operationRoutes(deps: OwnerDeps) {
+  const require = (id: string): OperationRow => {
+    const row = deps.store.operations.get(id)
+    if (row === undefined)
+      throw new KikiError('not_found', `There is no operation ${id}.`, {
+        hint: 'List them with `kiki operations list`.',
+      })
+    return row
+  }
+  return new Hono<OwnerEnv>()
+    .get('/', async (c) => {
+      const { session, connection, status, limit, before } = query(listQuery, c.req.query())
+      await deps.operations.settleRecords()
+      const rows = deps.store.operations.list({
+        ...(session === undefined ? {} : { sessionRef: session }),
+        ...(connection === undefined ? {} : { connectionId: connection }),
+        ...(status === undefined ? {} : { status }),
+        ...(before === undefined ? {} : { beforeSeq: before }),
+        limit: limit + 1,
+      })
+      const shown = rows.slice(0, limit)
+      const next = rows.length > limit ? { next_before: shown.at(-1)?.seq } : {}
+      return c.json({ operations: shown.map(operationView), ...next }, 200)
+    })
+    .get('/:id', async (c) => {
+      await deps.operations.settleRecords()
+      const row = require(c.req.param('id'))
+      return c.json({ ...operationView(row), ...detailView(deps, row) }, 200)
+    })
+    .post('/:id/cancel', async (c) => {
+      const before = require(c.req.param('id'))
+      if (isTerminal(before.status)) return c.json({ ...operationView(before), changed: false }, 200)
+      await deps.operations.cancel(before.id, 'The owner cancelled it.')
+      return c.json({ ...operationView(require(before.id)), changed: true }, 200)
+    })
+}
+
+function operationView(row: OperationRow) {
+  return {
+    id: row.id,
+    connection: row.connection_id,
+    session_ref: row.session_ref,
+    client: row.client === null ? null : (JSON.parse(row.client) as { name: string; version: string }),
+    tool: row.tool,
+    effect: row.effect,
+    status: row.status,
+    error_code: row.error_code,
+    effects_possible: row.effects_possible === 1,
+    policy_version: row.policy_version,
+    decision: JSON.parse(row.decision) as { kind: string; by: string },
+    parent: row.parent_id,
+    approval: row.approval_id,
+    argument_hash: row.fingerprint,
+    accepted_at: time(row.accepted_at),
+    started_at: time(row.started_at),
+    ended_at: time(row.ended_at),
+    result_chars: row.result_chars,
+  }
+}
+
+function detailView(deps: OwnerDeps, row: OperationRow) {
+  const outcome = isTerminal(row.status) ? deps.operations.outcomeOf(row) : undefined
+  const text = outcome?.content
+    .map((block) => (block.type === 'text' ? block.text.slice(0, SHOWN_CHARS) : `[${block.type}]`))
+    .join('\n')
+  const changes = deps.store.changes
+    .ofOperation(row.id)
+    .map((change) => JSON.parse(change.record) as Record<string, unknown>)
+  return { arguments: redact(JSON.parse(row.arguments)), result: text ?? null, facts: outcome?.facts ?? null, changes }
+}
