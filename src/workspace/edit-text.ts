@@ -11,7 +11,8 @@ import {
   hasLoneSurrogate,
   isAscii,
 } from './encoding.js'
-import { findText, lineNumbersOf, MAX_EDITED_BYTES, type Match, type Matches, replaceMatches } from './match.js'
+import { MAX_CHANGE_BYTES } from './files.js'
+import { findText, lineNumbersOf, type Match, type Matches, replaceMatches } from './match.js'
 import { nearestRegion } from './nearest.js'
 
 /** Most places that one edit replaces. */
@@ -54,10 +55,10 @@ export interface EditedText {
 export function applyEdit(current: Buffer | undefined, edit: TextEdit, display: string): EditedText {
   checkArguments(edit, display)
   const bytes = current ?? Buffer.alloc(0)
-  if (bytes.length > MAX_EDITED_BYTES) {
+  if (bytes.length > MAX_CHANGE_BYTES) {
     throw new KikiError(
       'too_large',
-      `${display} has ${bytes.length} bytes; files up to ${MAX_EDITED_BYTES} can be edited.`,
+      `${display} has ${bytes.length} bytes; files up to ${MAX_CHANGE_BYTES} can be edited.`,
       {
         hint: 'Change it with a command.',
       },

@@ -1,5 +1,6 @@
 import { KikiError } from '../lib/errors.js'
 import { decode, type Encoding, encode, unitSize } from './encoding.js'
+import { MAX_CHANGE_BYTES } from './files.js'
 import { type Folded, fold, type Tolerance, type Units } from './fold.js'
 
 /** Bytes of the file that a match covers: from `start` up to, not including, `end`. */
@@ -128,9 +129,6 @@ export function lineNumbersOf(bytes: Buffer, places: readonly number[], encoding
   })
 }
 
-/** Most bytes of an edited file. */
-export const MAX_EDITED_BYTES = 256 * 1024 * 1024
-
 /** The bytes with each match replaced; all else stays as it is. */
 export function replaceMatches(bytes: Buffer, matches: readonly Match[], replacements: readonly Buffer[]): Buffer {
   const parts: Buffer[] = []
@@ -141,8 +139,8 @@ export function replaceMatches(bytes: Buffer, matches: readonly Match[], replace
   }
   parts.push(bytes.subarray(copied))
   const total = parts.reduce((sum, part) => sum + part.length, 0)
-  if (total > MAX_EDITED_BYTES) {
-    throw new KikiError('too_large', `The edited file would have ${total} bytes; the limit is ${MAX_EDITED_BYTES}.`, {
+  if (total > MAX_CHANGE_BYTES) {
+    throw new KikiError('too_large', `The edited file would have ${total} bytes; the limit is ${MAX_CHANGE_BYTES}.`, {
       hint: 'Replace less at once, or write the file with a command.',
     })
   }

@@ -5,8 +5,7 @@ import { sha256 } from '../../lib/json.js'
 import { unifiedDiff, unifiedDiffOfBytes } from '../../workspace/diff.js'
 import { applyEdit, describeTolerance, type EditedText, type TextEdit } from '../../workspace/edit-text.js'
 import { decode, detect, unitSize } from '../../workspace/encoding.js'
-import { changeFile, openFile } from '../../workspace/files.js'
-import { MAX_EDITED_BYTES } from '../../workspace/match.js'
+import { changeFile, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
 import { type ToolContext, type ToolResult, text } from '../tool.js'
 
 /** Arguments that `Edit` and each edit of `MultiEdit` share. */
@@ -71,7 +70,8 @@ export async function editFile(
   }
   const { before, display } = readWhole(context.workspace, file.path, create)
   const after = change(before)
-  return report({ before, after, display, created: before === undefined }, done, true)
+  const created = before === undefined
+  return report({ before, after, display, created, sha256: sha256(after) }, done, true)
 }
 
 function applyAll(
@@ -137,8 +137,8 @@ function readWhole(
 }
 
 function readFd(fd: number, size: number, path: string): Buffer {
-  if (size > MAX_EDITED_BYTES) {
-    throw new KikiError('too_large', `${path} has ${size} bytes; files up to ${MAX_EDITED_BYTES} can be edited.`, {
+  if (size > MAX_CHANGE_BYTES) {
+    throw new KikiError('too_large', `${path} has ${size} bytes; files up to ${MAX_CHANGE_BYTES} can be edited.`, {
       hint: 'Change it with a command.',
     })
   }
@@ -154,6 +154,7 @@ interface Outcome {
   after: Buffer
   display: string
   created: boolean
+  sha256: string
 }
 
 function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean): ToolResult {
@@ -166,7 +167,7 @@ function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean):
   const head = `${verb} ${outcome.display}: ${count} replacement${count === 1 ? '' : 's'}${lines}.`
   const facts = {
     count,
-    sha256: sha256(outcome.after),
+    sha256: outcome.sha256,
     matched: done.map(({ how }) => how),
     ...(outcome.created ? { created: true } : {}),
     ...(dryRun ? { dry_run: true } : {}),

@@ -12,7 +12,7 @@ export const editTool = defineTool({
     'line ends or typographic quotes, and the result says so; nothing else is guessed. Line ends, byte order mark,',
     'encoding, mode and final newline are kept. An absent text (not_found) shows the nearest region; several matches',
     '(conflict) list their lines. The result is a short diff, with count and the new SHA-256 as facts. dry_run shows it',
-    'without writing. An empty old_string creates the file or fills an empty one. Files up to 256 MB.',
+    'without writing. An empty old_string creates the file or fills an empty one. Files up to 64 MiB.',
   ].join(' '),
   effect: 'write',
   family: 'files',
