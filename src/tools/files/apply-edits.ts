@@ -1,0 +1,197 @@
+import { readSync } from 'node:fs'
+import { z } from 'zod'
+import { KikiError } from '../../lib/errors.js'
+import { sha256 } from '../../lib/json.js'
+import { unifiedDiff, unifiedDiffOfBytes } from '../../workspace/diff.js'
+import { applyEdit, describeTolerance, type EditedText, type TextEdit } from '../../workspace/edit-text.js'
+import { decode, detect, unitSize } from '../../workspace/encoding.js'
+import { changeFile, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
+import { type ToolContext, type ToolResult, text } from '../tool.js'
+
+/** Arguments that `Edit` and each edit of `MultiEdit` share. */
+export const editFields = {
+  old_string: z
+    .string()
+    .describe('Literal text to replace, without the line numbers of Read. Empty only fills a new or empty file.'),
+  new_string: z.string().describe('Literal text to put there. Line ends follow the file.'),
+  replace_all: z.boolean().optional().describe('Replace every match, left to right, not overlapping.'),
+  expected_count: z.int().min(1).optional().describe('Refuse unless exactly so many matches are there.'),
+}
+
+/** Arguments about the file that `Edit` and `MultiEdit` share. */
+export const fileFields = {
+  path: z.string().min(1).describe('File to edit; relative to the workspace or absolute.'),
+  expected_sha256: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/, 'expected_sha256 is 64 hexadecimal digits, as Read and Edit give them.')
+    .optional()
+    .describe('Refuse if the file is no longer the one with this SHA-256.'),
+  dry_run: z.boolean().optional().describe('Show the diff and write nothing.'),
+}
+
+export type EditFields = z.infer<z.ZodObject<typeof editFields>>
+export type FileFields = z.infer<z.ZodObject<typeof fileFields>>
+
+export function toTextEdit(edit: EditFields): TextEdit {
+  return {
+    oldString: edit.old_string,
+    newString: edit.new_string,
+    ...(edit.replace_all === undefined ? {} : { replaceAll: edit.replace_all }),
+    ...(edit.expected_count === undefined ? {} : { expectedCount: edit.expected_count }),
+  }
+}
+
+type EditContext = Pick<ToolContext, 'workspace' | 'journal' | 'signal'>
+
+/**
+ * Edits one file, or shows what the edits would do (FI-07, FI-09, FI-11). All edits or none.
+ * @param edits in order, each on what the one before left
+ * @param nameOf what a refusal calls an edit, put before its message
+ * @throws KikiError as {@link applyEdit}; `conflict` where `expected_sha256` is not the file's
+ */
+export async function editFile(
+  context: EditContext,
+  file: FileFields,
+  edits: readonly TextEdit[],
+  nameOf: (index: number) => string,
+): Promise<ToolResult> {
+  let done: EditedText[] = []
+  const change = (current: Buffer | undefined) => {
+    checkSha256(current, file.expected_sha256, file.path)
+    done = applyAll(current, edits, file.path, nameOf)
+    const after = done.at(-1)?.bytes ?? Buffer.alloc(0)
+    if (current?.equals(after)) throw undoneByItself(file.path)
+    return after
+  }
+  const create = edits[0]?.oldString === ''
+  if (file.dry_run !== true) {
+    const changed = await changeFile(context, file.path, change, { create })
+    return report(changed, done, false)
+  }
+  const { before, display } = readWhole(context.workspace, file.path, create)
+  const after = change(before)
+  const created = before === undefined
+  return report({ before, after, display, created, sha256: sha256(after) }, done, true)
+}
+
+function applyAll(
+  current: Buffer | undefined,
+  edits: readonly TextEdit[],
+  display: string,
+  nameOf: (index: number) => string,
+): EditedText[] {
+  const done: EditedText[] = []
+  for (const [index, edit] of edits.entries()) {
+    try {
+      done.push(applyEdit(done.at(-1)?.bytes ?? current, edit, display))
+    } catch (error) {
+      throw error instanceof KikiError ? named(error, nameOf(index), index) : error
+    }
+  }
+  return done
+}
+
+function undoneByItself(display: string): KikiError {
+  return new KikiError('invalid_arguments', `The edits undo each other and change nothing in ${display}.`, {
+    hint: 'Send only the edits that shall remain.',
+  })
+}
+
+function named(error: KikiError, name: string, index: number): KikiError {
+  if (name === '') return error
+  return new KikiError(error.code, `${name}: ${error.message}`, {
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    data: { ...error.data, edit: index },
+    cause: error,
+  })
+}
+
+/** Raw bytes are compared, so that no decoding can make a difference where none is. */
+function checkSha256(current: Buffer | undefined, expected: string | undefined, display: string): void {
+  if (expected === undefined) return
+  const actual = current === undefined ? undefined : sha256(current)
+  if (actual === expected.toLowerCase()) return
+  const is = actual === undefined ? 'it does not exist' : `its SHA-256 is now ${actual}`
+  throw new KikiError('conflict', `${display} is not the file that you expect: ${is}. Nothing was changed.`, {
+    hint: 'Read the file again and repeat the edit on what is there now.',
+    ...(actual === undefined ? {} : { data: { sha256: actual } }),
+  })
+}
+
+function readWhole(
+  workspace: ToolContext['workspace'],
+  path: string,
+  create: boolean,
+): { before: Buffer | undefined; display: string } {
+  try {
+    const opened = openFile(workspace, path)
+    try {
+      return { before: readFd(opened.fd, Number(opened.stat.size), path), display: opened.display }
+    } finally {
+      opened.close()
+    }
+  } catch (error) {
+    if (create && error instanceof KikiError && error.code === 'not_found') return { before: undefined, display: path }
+    throw error
+  }
+}
+
+function readFd(fd: number, size: number, path: string): Buffer {
+  if (size > MAX_CHANGE_BYTES) {
+    throw new KikiError('too_large', `${path} has ${size} bytes; files up to ${MAX_CHANGE_BYTES} can be edited.`, {
+      hint: 'Change it with a command.',
+    })
+  }
+  const bytes = Buffer.alloc(size)
+  let length = 0
+  for (let count = -1; count !== 0 && length < size; length += count)
+    count = readSync(fd, bytes, length, size - length, length)
+  return bytes.subarray(0, length)
+}
+
+interface Outcome {
+  before: Buffer | undefined
+  after: Buffer
+  display: string
+  created: boolean
+  sha256: string
+}
+
+function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean): ToolResult {
+  const count = done.reduce((sum, edit) => sum + edit.count, 0)
+  const tolerant = done.flatMap(({ how }, index) =>
+    how === 'exact' ? [] : [`${done.length > 1 ? `edits[${index}]` : 'old_string'} was ${describeTolerance(how)}.`],
+  )
+  const verb = dryRun ? 'Dry run, nothing was written; this would be' : outcome.created ? 'Created' : 'Edited'
+  const lines = done.length === 1 ? linesOf(done[0]) : ''
+  const head = `${verb} ${outcome.display}: ${count} replacement${count === 1 ? '' : 's'}${lines}.`
+  const facts = {
+    count,
+    sha256: outcome.sha256,
+    matched: done.map(({ how }) => how),
+    ...(outcome.created ? { created: true } : {}),
+    ...(dryRun ? { dry_run: true } : {}),
+  }
+  return text([head, ...tolerant, diffOf(outcome)].join('\n'), facts)
+}
+
+function linesOf(edit: EditedText | undefined): string {
+  if (edit === undefined) return ''
+  const more = edit.count > edit.lines.length ? ', …' : ''
+  return ` in line${edit.count === 1 ? '' : 's'} ${[...new Set(edit.lines)].join(', ')}${more}`
+}
+
+function diffOf({ before = Buffer.alloc(0), after, display }: Outcome): string {
+  const file = detect(after, false)
+  if (!file.text) return ''
+  const options = { path: display }
+  const bom = before.length === 0 ? 0 : file.bom
+  if (unitSize(file.encoding) === 1) {
+    return unifiedDiffOfBytes(before.subarray(bom), after.subarray(file.bom), options)
+  }
+  return unifiedDiff(
+    decode(before.subarray(bom), file.encoding),
+    decode(after.subarray(file.bom), file.encoding),
+    options,
+  )
+}

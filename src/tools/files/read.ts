@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { openFile } from '../../workspace/files.js'
+import { createLineIndexes, type LineIndexes } from '../../workspace/line-index.js'
+import { MAX_PAGE_CHARS, type Page, readPage } from '../../workspace/lines.js'
+import { defineTool, type Tool, type ToolResult, text } from '../tool.js'
+
+/** Lines of one answer where the caller names no limit (FI-01). */
+const DEFAULT_LINES = 2000
+/** Characters kept free for the notes after the lines. */
+const NOTES_CHARS = 600
+const MAX_LIMIT = 1_000_000
+
+const input = z.strictObject({
+  path: z.string().min(1).describe('File to read; relative to the workspace or absolute.'),
+  offset: z
+    .int()
+    .refine((value) => value !== 0, 'offset begins at 1: use 1 for the first line, -1 for the last.')
+    .optional()
+    .describe('First line, from 1 (default 1); negative counts from the end: -20 is the last 20 lines. 0 is invalid.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(MAX_LIMIT)
+    .optional()
+    .describe(`Number of lines; default ${DEFAULT_LINES} or what fits one answer, whichever is less.`),
+})
+
+/** The tool `Read` (FI-01 to FI-04). `indexes` remembers where the lines of files that were read last begin. */
+export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
+  return defineTool({
+    name: 'Read',
+    title: 'Read a file',
+    description: [
+      'Reads lines of a text file. Each line is `<number>\\t<text>`: all after the first tab is the line exactly, without',
+      'its line end. Notes stand in [brackets] after the lines; where there is more, the last line names the next offset.',
+      `Default: ${DEFAULT_LINES} lines or what fits one answer, cut at a line end; a larger limit gives a larger result.`,
+      'Lines over 2,000 characters are clamped with a marker. Files over 16 MB are read by seeking; with a negative offset',
+      'their lines are numbered from the end (-1 is the last). UTF-8 and UTF-16 with byte order mark are decoded; legacy',
+      '8-bit text shows U+FFFD; of a binary file only type and size are told (use ReadMedia).',
+    ].join(' '),
+    effect: 'read',
+    family: 'files',
+    input,
+    async run(context, args) {
+      const file = openFile(context.workspace, args.path)
+      try {
+        const page = await readPage(
+          file,
+          {
+            offset: args.offset ?? 1,
+            maxLines: args.limit ?? DEFAULT_LINES,
+            maxChars: args.limit === undefined ? Math.max(1, context.limits.inlineText - NOTES_CHARS) : MAX_PAGE_CHARS,
+          },
+          { indexes, signal: context.signal },
+        )
+        return showPage(page, file.display, args.offset ?? 1)
+      } finally {
+        file.close()
+      }
+    },
+  })
+}
+
+/** Words a page for the client. Facts `from` and `to` are 0 where no line is shown. */
+export function showPage(page: Page, display: string, offset: number): ToolResult {
+  if (page.kind === 'binary') {
+    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not shown as text; call ReadMedia with this path to see it.`
+    return text(value, { binary: true, type: page.type, size: page.size })
+  }
+  const clamped = page.lines.some((line) => line.omitted > 0)
+  const facts = {
+    from: page.lines[0]?.number ?? 0,
+    to: page.lines.at(-1)?.number ?? 0,
+    encoding: page.encoding,
+    eol: page.eol,
+    truncated: page.next !== undefined || clamped,
+    ...(page.next === undefined ? {} : { next_offset: page.next }),
+    ...(page.totalLines === undefined ? {} : { total_lines: page.totalLines }),
+    ...(page.sha256 === undefined ? {} : { sha256: page.sha256 }),
+  }
+  return text([...page.lines.map(showLine), ...notesOf(page, display, offset)].join('\n'), facts)
+}
+
+function showLine(line: { number: number; text: string; omitted: number }): string {
+  const marker = line.omitted > 0 ? `… [${line.omitted} more characters of this line left out]` : ''
+  return `${line.number}\t${line.text}${marker}`
+}
+
+function notesOf(page: Extract<Page, { kind: 'text' }>, display: string, offset: number): string[] {
+  const notes: string[] = []
+  if (page.lines.length === 0) notes.push(emptyNote(page, display, offset))
+  if (page.encoding === 'unknown-8bit') {
+    notes.push(
+      '[This text is not valid UTF-8 (encoding: unknown-8bit); each U+FFFD (\ufffd) stands for bytes that could not be decoded. Edit only changes ASCII text in it.]',
+    )
+  } else if (page.encoding !== 'utf-8') notes.push(`[Encoding: ${page.encoding}.]`)
+  if (page.changed) notes.push('[The file changed while it was read; read it again if the lines must belong together.]')
+  if (page.next !== undefined) {
+    const of = page.totalLines === undefined ? '' : ` of ${page.totalLines}`
+    notes.push(`[Lines ${page.lines[0]?.number} to ${page.lines.at(-1)?.number}${of}. Next: offset ${page.next}.]`)
+  }
+  return notes
+}
+
+function emptyNote(page: Extract<Page, { kind: 'text' }>, display: string, offset: number): string {
+  if (page.size === 0) return `[${display}: empty file (0 bytes).]`
+  if (page.totalLines === 0) return `[${display}: empty file (${page.size} bytes: only a byte order mark).]`
+  const total = page.totalLines === undefined ? '' : ` It has ${page.totalLines} lines.`
+  return `[${display}: offset ${offset} is past the end.${total} Use an offset from 1, or a negative one to count from the end.]`
+}

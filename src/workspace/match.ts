@@ -1,0 +1,148 @@
+import { KikiError } from '../lib/errors.js'
+import { decode, type Encoding, encode, unitSize } from './encoding.js'
+import { MAX_CHANGE_BYTES } from './files.js'
+import { type Folded, fold, type Tolerance, type Units } from './fold.js'
+
+/** Bytes of the file that a match covers: from `start` up to, not including, `end`. */
+export interface Match {
+  start: number
+  end: number
+}
+
+export interface Matches {
+  /** How the text was found; anything but `exact` is told to the caller (FI-08). */
+  how: 'exact' | Tolerance
+  matches: Match[]
+  /** True where `matches` was cut at the limit asked for. */
+  more: boolean
+}
+
+export interface MatchOptions {
+  /** Overlapping places all count (to tell whether a text is unique); else left to right, each after the last. */
+  overlapping: boolean
+  /** Most matches that are looked for. */
+  limit: number
+}
+
+/**
+ * Finds literal text in a file's bytes: exactly; else with CRLF and LF alike; else also without regard to white space
+ * at line ends and with typographic quotes as plain ones (FI-08). Never by likeness. A match never begins or ends
+ * inside a CRLF. Text that is absent gives no matches.
+ * @param from where to begin: after a byte order mark
+ */
+export function findText(
+  bytes: Buffer,
+  text: string,
+  encoding: Encoding,
+  options: MatchOptions & { from: number },
+): Matches {
+  const exact = findExact(bytes, encode(text, encoding), encoding, options)
+  if (exact.matches.length > 0) return { how: 'exact', ...exact }
+  const units: Units =
+    unitSize(encoding) === 2 ? 'utf-16' : encoding === 'unknown-8bit' ? 'unknown-bytes' : 'utf-8-bytes'
+  const wide = units === 'utf-16'
+  const hay = wide ? decode(bytes, encoding) : bytes.toString('latin1')
+  const needle = wide ? text : encode(text, encoding).toString('latin1')
+  for (const how of ['line_endings', 'white_space_and_quotes'] as const) {
+    const size = unitSize(encoding)
+    const found = findFolded(fold(hay, how, units), foldNeedle(needle, how, units), {
+      ...options,
+      from: options.from / size,
+    })
+    if (found.matches.length === 0) continue
+    return {
+      how,
+      matches: found.matches.map(({ start, end }) => ({ start: start * size, end: end * size })),
+      more: found.more,
+    }
+  }
+  return { how: 'exact', matches: [], more: false }
+}
+
+function findExact(
+  bytes: Buffer,
+  needle: Buffer,
+  encoding: Encoding,
+  options: MatchOptions & { from: number },
+): Omit<Matches, 'how'> {
+  const matches: Match[] = []
+  const wide = unitSize(encoding) === 2
+  const find = (from: number) => (wide ? bytes.indexOf(needle, from, 'utf16le') : bytes.indexOf(needle, from))
+  let start = find(options.from)
+  while (start >= 0) {
+    const end = start + needle.length
+    const whole = !splitsLineEnd(bytes, start, encoding) && !splitsLineEnd(bytes, end, encoding)
+    if (whole && matches.length === options.limit) return { matches, more: true }
+    if (whole) matches.push({ start, end })
+    start = find(whole && !options.overlapping ? end : start + unitSize(encoding))
+  }
+  return { matches, more: false }
+}
+
+/** Whether `at` lies between the CR and the LF of one line end. */
+function splitsLineEnd(bytes: Buffer, at: number, encoding: Encoding): boolean {
+  if (unitSize(encoding) === 1) return bytes[at] === 10 && bytes[at - 1] === 13
+  const pair = bytes.subarray(Math.max(0, at - 2), at + 2)
+  return pair.length === 4 && decode(pair, encoding) === '\r\n'
+}
+
+interface FoldedNeedle {
+  text: string
+  /** White space at the very end was dropped: what is found must reach to a line's end. */
+  toLineEnd: boolean
+}
+
+function foldNeedle(needle: string, how: Tolerance, units: Units): FoldedNeedle {
+  const { text } = fold(needle, how, units)
+  if (how === 'line_endings') return { text, toLineEnd: false }
+  // Without a visible character nearly every line would match.
+  return { text: /\S/.test(text) ? text : '', toLineEnd: /[ \t]$/.test(needle) }
+}
+
+function findFolded(hay: Folded, needle: FoldedNeedle, options: MatchOptions & { from: number }): Omit<Matches, 'how'> {
+  const matches: Match[] = []
+  if (needle.text === '') return { matches, more: false }
+  let at = hay.text.indexOf(needle.text)
+  while (at >= 0) {
+    const last = at + needle.text.length - 1
+    const start = hay.startOf(at)
+    const fits =
+      start >= options.from && (!needle.toLineEnd || last + 1 === hay.text.length || hay.text[last + 1] === '\n')
+    if (fits && matches.length === options.limit) return { matches, more: true }
+    if (fits) matches.push({ start, end: needle.toLineEnd ? hay.endWithSpaceOf(last) : hay.endOf(last) })
+    at = hay.text.indexOf(needle.text, fits && !options.overlapping ? last + 1 : at + 1)
+  }
+  return { matches, more: false }
+}
+
+/** 1-based line numbers of ascending places in the bytes. */
+export function lineNumbersOf(bytes: Buffer, places: readonly number[], encoding: Encoding): number[] {
+  const step = unitSize(encoding)
+  const low = encoding === 'utf-16be' ? 1 : 0
+  let line = 1
+  let at = 0
+  return places.map((place) => {
+    for (; at < place; at += step) {
+      if (bytes[at + low] === 10 && (step === 1 || bytes[at + 1 - low] === 0)) line++
+    }
+    return line
+  })
+}
+
+/** The bytes with each match replaced; all else stays as it is. */
+export function replaceMatches(bytes: Buffer, matches: readonly Match[], replacements: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = []
+  let copied = 0
+  for (const [index, { start, end }] of matches.entries()) {
+    parts.push(bytes.subarray(copied, start), replacements[index] ?? Buffer.alloc(0))
+    copied = end
+  }
+  parts.push(bytes.subarray(copied))
+  const total = parts.reduce((sum, part) => sum + part.length, 0)
+  if (total > MAX_CHANGE_BYTES) {
+    throw new KikiError('too_large', `The edited file would have ${total} bytes; the limit is ${MAX_CHANGE_BYTES}.`, {
+      hint: 'Replace less at once, or write the file with a command.',
+    })
+  }
+  return Buffer.concat(parts, total)
+}
