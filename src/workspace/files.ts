@@ -1,6 +1,13 @@
-import type { BigIntStats } from 'node:fs'
-import type { Journal } from './journal.js'
+import { type BigIntStats, closeSync, constants } from 'node:fs'
+import { KikiError } from '../lib/errors.js'
+import { descend, type Node } from './descend.js'
+import { cancelled, fileError, type NodeType, nodeType, notFolder, notRegular } from './errors.js'
+import { holdMissing } from './folders.js'
+import { type Journal, sha256 } from './journal.js'
+import { missing } from './near-names.js'
+import { type Place, walk } from './walk.js'
 import type { Workspace } from './workspace.js'
+import { overwrite, readWhole, replace, requireWritable, type Target, temporaryName, tooLarge } from './write.js'
 
 /** A regular file held open; every later read goes through `fd`, so no swap of names can reach another file. */
 export interface OpenedFile {
@@ -13,8 +20,55 @@ export interface OpenedFile {
   close(): void
 }
 
-/** Opens a regular file for reading by the safe walk. */
-export declare function openFile(workspace: Workspace, path: string): OpenedFile
+/** A folder held open: `/proc/self/fd/<fd>` names it wherever its path leads later (on Linux). */
+export type OpenedDirectory = OpenedFile
+
+/** What a change of files needs: where, what keeps the earlier content, and what cancels it. */
+export interface ChangeContext {
+  workspace: Workspace
+  journal: Journal
+  signal: AbortSignal
+}
+
+/** The largest file, in bytes, before and after, that is changed as a whole. */
+export const MAX_CHANGE_BYTES = 64 * 1024 * 1024
+
+/**
+ * Opens a regular file for reading by the safe walk; the file was identified before it is opened (GU-50, GU-51).
+ * @throws KikiError `not_found` with near names, `path_denied`, `invalid_arguments` where it is no regular file (FI-04),
+ * `permission_denied`, `session_unavailable`.
+ */
+export function openFile(workspace: Workspace, path: string): OpenedFile {
+  return opened(workspace, path, (place, node) => {
+    if (!node.stat.isFile()) throw notRegular(place.display, node.stat)
+    return descend.reopen(place.folder, place.name, node, constants.O_RDONLY)
+  })
+}
+
+/** Opens a folder for reading by the safe walk. @throws KikiError as `openFile`, `invalid_arguments` for a non-folder. */
+export function openDirectory(workspace: Workspace, path: string): OpenedDirectory {
+  return opened(workspace, path, (place, node) => {
+    if (!node.stat.isDirectory()) throw notFolder(place.display)
+    return descend.reopen(place.folder, place.name === '' ? '.' : place.name, node, constants.O_RDONLY)
+  })
+}
+
+/**
+ * Where a path really leads, without opening it: what rules and guards judge. `type` is undefined where nothing is there.
+ * @param options.follow false to judge the link itself where the last name is one (Move, Delete).
+ */
+export function resolvePath(
+  workspace: Workspace,
+  path: string,
+  options?: { follow?: boolean },
+): { path: string; display: string; type: NodeType | undefined } {
+  const place = walk(workspace, path, options)
+  try {
+    return { path: place.path, display: place.display, type: place.node && nodeType(place.node.stat) }
+  } finally {
+    place.close()
+  }
+}
 
 export interface ChangedFile {
   path: string
@@ -22,16 +76,120 @@ export interface ChangedFile {
   before: Buffer | undefined
   after: Buffer
   created: boolean
+  /** SHA-256 of `after`, in hex. */
+  sha256: string
 }
 
 /**
- * Changes one file under its lock: reads the whole current content, asks `change` for the new bytes, journals the
- * earlier content, then replaces the file so that it holds the old or the new content whatever happens (FI-06, FI-15).
- * `change` is pure and refuses by throwing; `current` is undefined where no file is there (only with `create`).
+ * Changes one file: reads the whole current content, asks `change` for the new bytes, journals the earlier content, then
+ * replaces the file so that it holds the old or the new content whatever happens (FI-06). Content that stays the same is
+ * neither written nor recorded. From the read to the rename nothing is awaited, so two changes of one file cannot
+ * overlap in this process, and another program's change in between is a `conflict` (FI-15).
+ * `change` is pure and refuses by throwing; `current` is undefined where no file is there (only with `create`, which also
+ * makes missing folders).
+ * @throws KikiError as `openFile`, and `conflict`, `too_large` (64 MiB), `cancelled`, `internal_error` (disk full).
  */
-export declare function changeFile(
-  context: { workspace: Workspace; journal: Journal; signal: AbortSignal },
+export async function changeFile(
+  context: ChangeContext,
   path: string,
   change: (current: Buffer | undefined) => Buffer,
-  options?: { create?: boolean },
-): Promise<ChangedFile>
+  options: { create?: boolean } = {},
+): Promise<ChangedFile> {
+  if (context.signal.aborted) throw cancelled()
+  const place = walk(context.workspace, path)
+  try {
+    if (place.node !== undefined) return changeExisting(context, place, place.node, change)
+    if (options.create !== true) throw missing(context.workspace, path, place.folder, place.missing[0] ?? path)
+    if (/[\\/]\.?$/.test(path)) throw namesFolder(path)
+    return createFile(context, place, change(undefined))
+  } catch (error) {
+    throw fileError(error, place.display)
+  } finally {
+    place.close()
+  }
+}
+
+function changeExisting(
+  context: ChangeContext,
+  place: Place,
+  node: Node,
+  change: (current: Buffer | undefined) => Buffer,
+): ChangedFile {
+  if (!node.stat.isFile()) throw notRegular(place.display, node.stat)
+  const target: Target = place
+  requireWritable(target, node)
+  const before = readWhole(target, node, MAX_CHANGE_BYTES)
+  const after = change(before)
+  const changed = { path: place.path, display: place.display, before, after, created: false, sha256: sha256(after) }
+  if (after.equals(before)) return changed
+  requireSize(place.display, after)
+  const inPlace = node.stat.nlink > 1n
+  const temporary = temporaryName()
+  context.journal.record(
+    {
+      kind: 'modify',
+      path: place.path,
+      mode: Number(node.stat.mode & 0o7777n),
+      beforeSha256: sha256(before),
+      afterSha256: changed.sha256,
+      ...(inPlace ? { inPlace, identity: identityOf(node.stat) } : { temporary }),
+    },
+    before,
+  )
+  if (inPlace) overwrite(target, after, node)
+  else replace(target, after, node, temporary)
+  return changed
+}
+
+function createFile(context: ChangeContext, place: Place, after: Buffer): ChangedFile {
+  requireSize(place.display, after)
+  const name = place.missing.at(-1) ?? place.name
+  const folders = holdMissing(context, place.folder, place.missing.slice(0, -1))
+  try {
+    const temporary = temporaryName()
+    const changed = {
+      path: place.path,
+      display: place.display,
+      before: undefined,
+      after,
+      created: true,
+      sha256: sha256(after),
+    }
+    context.journal.record({ kind: 'create', path: place.path, afterSha256: changed.sha256, temporary })
+    replace({ folder: folders.last, name, display: place.display }, after, undefined, temporary)
+    return changed
+  } catch (error) {
+    folders.remove()
+    throw error
+  } finally {
+    folders.close()
+  }
+}
+
+function opened(workspace: Workspace, path: string, open: (place: Place, node: Node) => number): OpenedFile {
+  const place = walk(workspace, path)
+  try {
+    if (place.node === undefined) throw missing(workspace, path, place.folder, place.missing[0] ?? path)
+    const fd = open(place, place.node)
+    return { fd, stat: place.node.stat, path: place.path, display: place.display, close: () => closeSync(fd) }
+  } catch (error) {
+    throw fileError(error, place.display)
+  } finally {
+    place.close()
+  }
+}
+
+/** `device:inode`, as the journal keeps it. */
+export function identityOf(stat: BigIntStats): string {
+  return `${stat.dev}:${stat.ino}`
+}
+
+function requireSize(display: string, bytes: Buffer): void {
+  if (bytes.length > MAX_CHANGE_BYTES) throw tooLarge(display, BigInt(bytes.length), MAX_CHANGE_BYTES)
+}
+
+function namesFolder(path: string): KikiError {
+  return new KikiError('invalid_arguments', `"${path}" names a folder, not a file.`, {
+    hint: 'Leave out the last "/", or use MakeDirectory.',
+  })
+}

@@ -1,0 +1,88 @@
+import { isUtf8 } from 'node:buffer'
+import { closeSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { KikiError } from '../lib/errors.js'
+import { descend, type Held, type Node } from './descend.js'
+import { changedMeanwhile, homeDenied, notRegular } from './errors.js'
+import { displayOf } from './paths.js'
+import type { Place } from './walk.js'
+import type { Workspace } from './workspace.js'
+
+export interface TreeEntry {
+  /** Absolute real path. */
+  path: string
+}
+
+export const MAX_TREE_ENTRIES = 10_000
+/** Folders within folders; each is held open while those below it are looked at. */
+const MAX_TREE_DEPTH = 256
+
+interface Gathering {
+  workspace: Workspace
+  entries: TreeEntry[]
+  bytes: bigint
+  maxBytes: number
+}
+
+/**
+ * Everything in a held folder and the folder itself, those inside first, without following links.
+ * @throws KikiError `too_large` past 10,000 entries, 256 levels or `maxBytes` of content; `path_denied` where Kiki's home
+ * or a hard link to a file of it is inside; `invalid_arguments` for anything that could not be made again.
+ */
+export function treeOf(workspace: Workspace, place: Place, node: Node, maxBytes: number): TreeEntry[] {
+  const gathering: Gathering = { workspace, entries: [], bytes: 0n, maxBytes }
+  gather(gathering, heldAs(place.path, node), 1)
+  gathering.entries.push({ path: place.path })
+  return gathering.entries
+}
+
+function gather(gathering: Gathering, folder: Held, depth: number): void {
+  if (depth > MAX_TREE_DEPTH) throw tooMuch(gathering, folder.path, `is more than ${MAX_TREE_DEPTH} levels deep`)
+  for (const raw of readdirSync(descend.at(folder, '.'), { encoding: 'buffer' })) {
+    if (!isUtf8(raw)) throw notUtf8(gathering, folder.path)
+    const name = raw.toString()
+    const node = descend.openNode(folder, name)
+    if (node === undefined) throw changedMeanwhile(displayOf(gathering.workspace, join(folder.path, name)))
+    try {
+      take(gathering, join(folder.path, name), node, depth)
+    } finally {
+      if (node.fd !== undefined) closeSync(node.fd)
+    }
+  }
+}
+
+function take(gathering: Gathering, path: string, node: Node, depth: number): void {
+  const { workspace } = gathering
+  const { stat } = node
+  const display = displayOf(workspace, path)
+  if (workspace.fence.isHome(stat) || workspace.fence.holds(stat)) throw homeDenied(display)
+  if (stat.isDirectory()) gather(gathering, heldAs(path, node), depth + 1)
+  else if (stat.isFile()) gathering.bytes += stat.size
+  else if (!stat.isSymbolicLink()) throw notRegular(display, stat)
+  gathering.entries.push({ path })
+  if (gathering.entries.length >= MAX_TREE_ENTRIES)
+    throw tooMuch(gathering, path, `has over ${MAX_TREE_ENTRIES} entries`)
+  if (gathering.bytes > BigInt(gathering.maxBytes))
+    throw tooMuch(gathering, path, `holds over ${gathering.maxBytes} bytes`)
+}
+
+function heldAs(path: string, node: Node): Held {
+  if (node.fd === undefined) throw new Error('a folder is always held')
+  return { fd: node.fd, path, stat: node.stat }
+}
+
+function tooMuch(gathering: Gathering, path: string, says: string): KikiError {
+  return new KikiError('too_large', `The folder ${says} (counted up to "${displayOf(gathering.workspace, path)}").`, {
+    hint: 'Remove smaller folders one by one, or use a command; nothing was removed.',
+  })
+}
+
+function notUtf8(gathering: Gathering, folder: string): KikiError {
+  return new KikiError(
+    'invalid_arguments',
+    `"${displayOf(gathering.workspace, folder)}" holds a name that is not UTF-8.`,
+    {
+      hint: 'Such an entry could not be brought back by undo: remove it with a command; nothing was removed.',
+    },
+  )
+}
