@@ -29,6 +29,8 @@ export const grantSchema = z.strictObject({
   inline_media_limit: z.number().int().min(1000).max(16_777_216).default(1_048_576),
   /** Milliseconds that a call waits for its end before it is answered by a receipt (OP-08). */
   wait_ms: duration.default(20_000),
+  /** Longest wait that a call may ask for, in milliseconds; 45 s is below every known client's limit. */
+  max_wait_ms: duration.default(45_000),
   /** Calls a minute; null is no limit. */
   rate: z.number().int().min(1).max(100_000).nullable().default(null),
   /** Calls that run at once; null is no limit. */

@@ -15,7 +15,7 @@ export interface Finished {
 export async function finish(deps: OperationsDeps, live: Live, work: Work): Promise<Finished> {
   const outcome = await runWork(deps, live, work)
   try {
-    return { outcome: await save(deps, live, outcome, work), recorded: live.recorded }
+    return { outcome: await save(deps, live, outcome), recorded: live.recorded }
   } catch (error) {
     deps.log.error({ operation: live.id, error: messageOf(error) }, 'the outcome could not be saved')
     return { outcome: unsaved(live, error), recorded: false }
@@ -27,7 +27,7 @@ async function runWork(deps: OperationsDeps, live: Live, work: Work): Promise<Ou
     if (live.controller.signal.aborted) throw live.controller.signal.reason
     if (live.row.status === 'accepted') await begin(deps, live)
     live.began = true
-    return { status: 'completed', ...(await work.run(live)) }
+    return { status: 'completed', ...(await work(live)) }
   } catch (error) {
     return failed(deps, live, error)
   }
@@ -97,7 +97,7 @@ function withEffects(outcome: Outcome, effects: boolean): Outcome {
 }
 
 /** Commits result, changes and terminal state together; a read's record may come later, or sooner if its result is paged. */
-async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outcome, work: Work): Promise<Outcome> {
+async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outcome): Promise<Outcome> {
   const ended_at = clock.now()
   const ending = {
     status: outcome.status,
@@ -119,7 +119,7 @@ async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outco
     if (!live.recorded) store.operations.insert(live.row)
     if (!store.operations.end(live.id, { ...ending, result, result_chars: chars })) return false
     for (const { part, body } of parts) store.results.insert(live.id, part, body)
-    for (const record of work.changes()) {
+    for (const record of live.journal?.records() ?? []) {
       store.changes.insert({
         operation_id: live.id,
         seq: record.seq,

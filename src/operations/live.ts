@@ -1,5 +1,6 @@
 import { type Deferred, deferred } from '../lib/async.js'
 import type { NewOperation } from '../store/operations.js'
+import type { Journal } from '../workspace/journal.js'
 import type { Outcome } from './outcome.js'
 import type { InlineLimits } from './present.js'
 
@@ -26,6 +27,8 @@ export interface Live {
   controller: AbortController
   /** Resolves once the outcome is committed; never rejects. */
   ended: Deferred<Outcome>
+  /** What the work keeps of files before it changes them; its records are written with the outcome. */
+  journal: Journal | undefined
   lastProgress: string
   listeners: Set<(message: string) => void>
 }
@@ -47,6 +50,7 @@ export function createLive(row: NewOperation, limits: InlineLimits, recorded: bo
     cancelRequested: false,
     controller: new AbortController(),
     ended: deferred(),
+    journal: undefined,
     lastProgress: '',
     listeners: new Set(),
   }

@@ -7,7 +7,6 @@ import { KikiError } from '../lib/errors.js'
 import type { Log } from '../lib/log.js'
 import { type OperationRow, TERMINAL, type TerminalStatus } from '../store/operations.js'
 import type { Store } from '../store/store.js'
-import type { ChangeRecord } from '../workspace/journal.js'
 import { type ClaimRequest, earlier, newRow, recheck } from './claim.js'
 import { finish } from './finish.js'
 import { createLive, type Live } from './live.js'
@@ -20,11 +19,8 @@ const CANCEL_MS = 2000
 
 export type Claim = { kind: 'new'; live: Live } | { kind: 'joined'; live: Live } | { kind: 'over'; row: OperationRow }
 
-/** What the work of an operation gives back; `changes` are written with the outcome. */
-export interface Work {
-  run(live: Live): Promise<Pick<Outcome, 'content' | 'facts'>>
-  changes(): readonly ChangeRecord[]
-}
+/** The tool's own code, called once; it fails by throwing. */
+export type Work = (live: Live) => Promise<Pick<Outcome, 'content' | 'facts'>>
 
 export type Operations = ReturnType<typeof createOperations>
 

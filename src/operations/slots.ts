@@ -5,7 +5,10 @@ export function createSlots() {
 
   function release(key: string): void {
     const next = queues.get(key)?.shift()
-    if (next !== undefined) return next()
+    if (next !== undefined) {
+      next()
+      return
+    }
     const left = (counts.get(key) ?? 1) - 1
     if (left === 0) counts.delete(key)
     else counts.set(key, left)

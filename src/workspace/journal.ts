@@ -28,3 +28,15 @@ export interface Journal {
   /** What was recorded so far, in order. */
   records(): readonly ChangeRecord[]
 }
+
+/** One journal per operation. */
+export declare function createJournal(options: { dir: string; operationId: string }): Journal
+
+/** The records of an operation whose host died; a torn last file is left out: its change never began. */
+export declare function readJournal(dir: string, operationId: string): ChangeRecord[]
+
+/** Puts the earlier content back where an in-place write was interrupted. */
+export declare function restoreInPlace(dir: string, operationId: string, record: ChangeRecord): void
+
+/** Removes what was kept for an operation whose record is gone. */
+export declare function removeJournal(dir: string, operationId: string): void

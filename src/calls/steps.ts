@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import type { z } from 'zod'
+import { isShared } from '../exposure/catalog.js'
+import type { Connection, Connections } from '../grants/connections.js'
+import type { Clock } from '../lib/clock.js'
+import { KikiError } from '../lib/errors.js'
+import { connectionPaused, connectionRevoked } from '../operations/claim.js'
+import type { Decision } from '../policy/decide.js'
+import type { Profile } from '../sessions/sessions.js'
+import { findNative } from '../tools/catalog.js'
+import { type KikiArguments, kikiArguments } from '../tools/schema.js'
+import type { Tool } from '../tools/tool.js'
+import type { Caller } from './caller.js'
+
+/** The caller's connection, as it stands now. @throws KikiError when it is paused, revoked, expired or gone. */
+export function authenticate(
+  { connections, clock }: { connections: Connections; clock: Clock },
+  caller: Caller,
+): Connection {
+  const connection = connections.get(caller.connectionId)
+  if (connection === undefined || connection.status === 'revoked') throw connectionRevoked()
+  if (connection.status === 'paused') throw connectionPaused()
+  if (connection.expiresAt !== null && connection.expiresAt <= clock.now()) {
+    throw new KikiError(
+      'connection_revoked',
+      `This connection expired at ${new Date(connection.expiresAt).toISOString()}.`,
+      {
+        hint: `The owner can renew it: kiki connections set ${connection.id} --expires …`,
+      },
+    )
+  }
+  return connection
+}
+
+/** A tool that some session of this connection could share; what the grant does not share is not found. */
+export function findTool(connection: Connection, name: string): Tool {
+  const tool = findNative(name)
+  if (tool === undefined || !isShared(tool, connection, undefined)) throw toolUnavailable(name)
+  return tool
+}
+
+/** A profile narrows its connection (GR-06). */
+export function checkProfile(tool: Tool, connection: Connection, profile: Profile | undefined): void {
+  if (!isShared(tool, connection, profile)) throw toolUnavailable(tool.name)
+}
+
+function toolUnavailable(name: string): KikiError {
+  return new KikiError('tool_unavailable', `There is no tool "${name}" for this connection.`, {
+    hint: 'List the tools again; the owner decides in Kiki which tools a connection shares (connection.tools).',
+  })
+}
+
+export interface ParsedCall {
+  /** For the tool, without `_kiki`; as the client sent them, for the fingerprint. */
+  raw: Record<string, unknown>
+  args: unknown
+  control: KikiArguments
+  /** True where Kiki made the key because the connection's `idempotency` is `auto`. */
+  keyMade: boolean
+}
+
+/**
+ * Arguments of a native tool and of Kiki's own object.
+ * @throws KikiError `invalid_arguments`, or `idempotency_required` for a side effect without a key.
+ */
+export function parseArguments(tool: Tool, connection: Connection, given: Record<string, unknown>): ParsedCall {
+  const { _kiki, ...raw } = given
+  const control = parseControl(_kiki)
+  const parsed = tool.input.safeParse(raw)
+  if (!parsed.success) throw invalidArguments(tool.name, parsed.error)
+  if (tool.effect === 'read' || control.idempotency_key !== undefined)
+    return { raw, args: parsed.data, control, keyMade: false }
+  if (connection.grant.idempotency === 'required') throw keyRequired(tool.name)
+  return { raw, args: parsed.data, control: { ...control, idempotency_key: `auto-${randomUUID()}` }, keyMade: true }
+}
+
+/** Reads `_kiki`. @throws KikiError `invalid_arguments`. */
+export function parseControl(given: unknown): KikiArguments {
+  const control = kikiArguments.safeParse(given ?? {})
+  if (!control.success) throw invalidArguments('_kiki', control.error)
+  return control.data
+}
+
+export function keyRequired(tool: string): KikiError {
+  return new KikiError('idempotency_required', `${tool} has side effects and needs _kiki.idempotency_key.`, {
+    hint: `Call again with "_kiki": {"idempotency_key": "${randomUUID()}"}, and repeat that key only to retry the very same call.`,
+  })
+}
+
+export function invalidArguments(what: string, error: z.ZodError): KikiError {
+  const problems = error.issues.map((issue) => {
+    if (issue.code === 'unrecognized_keys') return `unknown argument ${issue.keys.map((key) => `"${key}"`).join(', ')}`
+    return `${issue.path.length > 0 ? `"${issue.path.join('.')}": ` : ''}${issue.message}`
+  })
+  return new KikiError('invalid_arguments', `The arguments of ${what} are not valid: ${problems.join('; ')}.`, {
+    hint: "See the tool's input schema.",
+  })
+}
+
+/** Lets an allowed call pass. @throws KikiError with the setting that refused it (GR-05). */
+export function mustBeAllowed(decision: Decision): void {
+  if (decision.kind === 'allow') return
+  if (decision.kind === 'deny') {
+    throw new KikiError(decision.code ?? 'permission_denied', decision.reason, {
+      hint: `The setting is ${decision.by}; only the owner can change it, in Kiki.`,
+      data: { setting: decision.by },
+    })
+  }
+  throw new KikiError('approval_unavailable', `${decision.reason} Nobody can be asked now, so nothing ran.`, {
+    hint: `The setting is ${decision.by}. This version of Kiki cannot ask yet: the owner can raise the mode to let such calls run.`,
+    data: { setting: decision.by },
+  })
+}
+
+/** How long a call waits before it is answered by a receipt: the call's wish within the connection's cap (OP-08). */
+export function inlineWait(connection: Connection, wanted: number | undefined): number {
+  return Math.min(wanted ?? connection.grant.wait_ms, connection.grant.max_wait_ms)
+}

@@ -1,0 +1,157 @@
+import type { Events } from '../events/events.js'
+import type { Connections } from '../grants/connections.js'
+import type { Clock } from '../lib/clock.js'
+import { KikiError } from '../lib/errors.js'
+import type { Operations } from '../operations/operations.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { OperationRow } from '../store/operations.js'
+import type { Store } from '../store/store.js'
+
+export interface LifecycleDeps {
+  store: Store
+  clock: Clock
+  events: Events
+  connections: Connections
+  sessions: Sessions
+  operations: Operations
+}
+
+export type Lifecycle = ReturnType<typeof createLifecycle>
+
+/** What pause, revoke, policy change, session close and deletion bring about. Each is one transaction before any work is stopped. */
+export function createLifecycle(deps: LifecycleDeps) {
+  const { store, clock, events, connections, sessions } = deps
+
+  async function connectionEvent(id: string, status: string): Promise<void> {
+    await events.emit('connection.changed', { connectionId: id, status })
+    await events.emit('catalog.changed', { connectionId: id })
+  }
+
+  /** Ends the rows of unfinished work inside a transaction; the work itself is stopped after it. */
+  function endRows(filter: { connectionId?: string; sessionRef?: string }): OperationRow[] {
+    const rows = store.operations.unfinished(filter)
+    for (const row of rows) {
+      store.operations.end(row.id, {
+        status: 'cancelled',
+        ended_at: clock.now(),
+        error_code: 'cancelled',
+        effects_possible: row.status === 'running' && row.effect !== 'read' ? 1 : 0,
+        result: null,
+        result_chars: 0,
+      })
+    }
+    return rows
+  }
+
+  /** Stops whatever of this connection or session still runs, reads included, and waits until it has ended. */
+  async function stopWork(filter: { connectionId?: string; sessionRef?: string }, reason: string): Promise<void> {
+    const lives = deps.operations
+      .lives()
+      .filter(
+        (live) =>
+          live.connectionId === (filter.connectionId ?? live.connectionId) &&
+          live.sessionRef === (filter.sessionRef ?? live.sessionRef),
+      )
+    await Promise.all(lives.map((live) => deps.operations.cancel(live.id, reason)))
+  }
+
+  return {
+    /** Stops new calls; a side effect that runs goes on to its end (AP-09). */
+    async pause(id: string): Promise<void> {
+      if (connections.require(id).status === 'revoked') throw new KikiError('conflict', `Connection ${id} is revoked.`)
+      await store.commits.durable(() => store.connections.setStatus(id, 'paused', clock.now()))
+      await connectionEvent(id, 'paused')
+    },
+
+    async resume(id: string): Promise<void> {
+      if (connections.require(id).status === 'revoked') {
+        throw new KikiError('conflict', `Connection ${id} is revoked; that cannot be taken back.`, {
+          hint: 'Make a new one with `kiki connections add`.',
+        })
+      }
+      await store.commits.durable(() => store.connections.setStatus(id, 'active', clock.now()))
+      await connectionEvent(id, 'active')
+    },
+
+    /** State, policy version, unfinished work and tokens in one transaction, before anything is stopped (GU-30). */
+    async revoke(id: string): Promise<{ cancelled: number }> {
+      if (connections.require(id).status === 'revoked') return { cancelled: 0 }
+      const rows = await store.commits.durable(() => {
+        store.connections.setStatus(id, 'revoked', clock.now())
+        store.connections.revokeTokens(id, clock.now())
+        return endRows({ connectionId: id })
+      })
+      await stopWork({ connectionId: id }, 'The owner revoked the connection.')
+      await connectionEvent(id, 'revoked')
+      return { cancelled: rows.length }
+    },
+
+    /** Changes a grant. Another access policy is a new version and cancels unfinished work (AP-08). */
+    async change(id: string, change: Parameters<Connections['changed']>[1]): Promise<{ cancelled: number }> {
+      const { next, policyChanged } = connections.changed(id, change)
+      const rows = await store.commits.durable(() => {
+        store.connections.update({
+          id,
+          name: next.name,
+          grant_json: JSON.stringify(next.grant),
+          expires_at: next.expiresAt,
+          policy_version: next.policyVersion,
+          updated_at: clock.now(),
+        })
+        return policyChanged ? endRows({ connectionId: id }) : []
+      })
+      if (policyChanged) await stopWork({ connectionId: id }, "The connection's access policy changed.")
+      await connectionEvent(id, next.status)
+      return { cancelled: rows.length }
+    },
+
+    /** Removes a revoked connection that has no sessions left; its operations stay as records. */
+    async deleteConnection(id: string): Promise<void> {
+      if (connections.require(id).status !== 'revoked') {
+        throw new KikiError('conflict', `Connection ${id} is not revoked.`, {
+          hint: `Revoke it first: kiki connections revoke ${id}`,
+        })
+      }
+      const left = sessions.list({ connectionId: id, limit: 1, offset: 0 })
+      if (left.length > 0) {
+        throw new KikiError('conflict', `Connection ${id} still has sessions.`, {
+          hint: `Delete them first: kiki sessions list --connection ${id}`,
+        })
+      }
+      await store.commits.durable(() => store.connections.remove(id))
+      await connectionEvent(id, 'deleted')
+    },
+
+    /** Ends a session: unfinished work is cancelled, records stay (SE-08). */
+    async closeSession(ref: string): Promise<{ cancelled: number }> {
+      const session = sessions.require(ref)
+      const rows = await store.commits.durable(() => {
+        store.sessions.close(ref, clock.now())
+        store.attachments.detachSession(ref)
+        return endRows({ sessionRef: ref })
+      })
+      await stopWork({ sessionRef: ref }, 'The session was closed.')
+      await sessionEvent(session.connectionId, ref)
+      return { cancelled: rows.length }
+    },
+
+    /** Closes and removes a session with its operations, results and saved texts (SE-14). */
+    async deleteSession(ref: string): Promise<void> {
+      const session = sessions.require(ref)
+      await this.closeSession(ref)
+      await store.commits.durable(() => {
+        store.operations.removeSession(ref)
+        store.sessions.remove(ref)
+      })
+      await sessionEvent(session.connectionId, ref)
+    },
+
+    /** Ends all work before the host stops. */
+    stopAll: (): Promise<void> => stopWork({}, "Kiki's host is stopping."),
+  }
+
+  async function sessionEvent(connectionId: string, ref: string): Promise<void> {
+    await events.emit('session.changed', { sessionRef: ref, connectionId })
+    await events.emit('catalog.changed', { connectionId })
+  }
+}

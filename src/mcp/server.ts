@@ -1,0 +1,76 @@
+import { Server } from '@modelcontextprotocol/server'
+import { callTool } from '../calls/call-tool.js'
+import type { Caller } from '../calls/caller.js'
+import { authenticate } from '../calls/steps.js'
+import { CONTROL_TOOLS, type ControlDeps, findControl } from '../control/control.js'
+import { visibleTools } from '../exposure/catalog.js'
+import { KikiError } from '../lib/errors.js'
+import type { ToolDefinition } from '../tools/schema.js'
+import { INSTRUCTIONS } from './instructions.js'
+
+export interface ServerDeps extends ControlDeps {
+  version: string
+}
+
+type Era = 'legacy' | 'modern'
+
+/** What a transport knows of its caller before any request. */
+export interface Principal {
+  connectionId: string
+  /** What a 2025-era client's attachments belong to; a 2026-era client's belong to the grant (design §7). */
+  holder: string
+  fixedSession?: string | undefined
+}
+
+/** One MCP server instance for one connection of one client, in either protocol era. */
+export function createServer(deps: ServerDeps, principal: Principal, era: Era): Server {
+  const server = new Server(
+    { name: 'kiki', title: 'Kiki', version: deps.version },
+    { capabilities: { tools: { listChanged: true } }, instructions: INSTRUCTIONS },
+  )
+  const caller = callerOf(principal, era)
+
+  server.setRequestHandler('tools/list', async () => ({ tools: listTools(deps, caller, era) }))
+
+  server.setRequestHandler('tools/call', async (request, context) => {
+    const clientInfo = context.mcpReq.envelope?.['io.modelcontextprotocol/clientInfo'] ?? server.getClientVersion()
+    const from: Caller =
+      clientInfo === undefined ? caller : { ...caller, client: { name: clientInfo.name, version: clientInfo.version } }
+    const call = { name: request.params.name, arguments: request.params.arguments ?? {}, signal: context.mcpReq.signal }
+    const control = findControl(call.name)
+    const reply = control === undefined ? await callTool(deps, from, call) : await control.call(deps, from, call)
+    return { ...reply }
+  })
+
+  const unsubscribe = deps.events.on('catalog.changed', ({ connectionId, holder }) => {
+    if (connectionId !== principal.connectionId) return
+    if (era === 'legacy' && holder !== undefined && holder !== caller.holder) return
+    server
+      .sendToolListChanged()
+      .catch((error: unknown) => deps.log.debug({ error: String(error) }, 'list_changed was not delivered'))
+  })
+  server.onclose = unsubscribe
+  return server
+}
+
+function callerOf({ connectionId, holder, fixedSession }: Principal, era: Era): Caller {
+  return { connectionId, holder: era === 'legacy' ? holder : 'grant', fixedSession }
+}
+
+/**
+ * The three control tools, and those that the caller's attached sessions share; for a stateless 2026-era client those
+ * that any attached session of the grant shares (SE-02, SE-05).
+ */
+export function listTools(deps: ServerDeps, caller: Caller, era: Era): ToolDefinition[] {
+  const control = CONTROL_TOOLS.map((tool) => tool.definition)
+  try {
+    const connection = authenticate(deps, caller)
+    const refs = new Set(deps.sessions.attachedTo(caller))
+    if (era === 'modern') for (const ref of deps.sessions.attachedToGrant(connection.id)) refs.add(ref)
+    const attached = [...refs].map((ref) => deps.sessions.ofConnection(connection.id, ref))
+    return [...control, ...visibleTools(connection, attached, deps.sessions.profileOf)]
+  } catch (error) {
+    if (error instanceof KikiError) return control
+    throw error
+  }
+}

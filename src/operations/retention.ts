@@ -1,0 +1,32 @@
+import type { Clock } from '../lib/clock.js'
+import type { Store } from '../store/store.js'
+import { removeJournal } from '../workspace/journal.js'
+
+const DAY_MS = 86_400_000
+/** Rows removed in one transaction: pruning goes in small steps (GU-45). */
+const STEP = 200
+
+export interface Retention {
+  /** Days that finished operations and their keys are kept; at least 1 (OP-07). */
+  days: number
+  /** Days that a tombstone refuses an expired key after that. */
+  tombstoneDays: number
+}
+
+/** Removes one step of what is past its time; true when there may be more. */
+export async function prune(
+  { store, clock, changesFolder }: { store: Store; clock: Clock; changesFolder: string },
+  retention: Retention,
+): Promise<boolean> {
+  const now = clock.now()
+  const rows = store.operations.expired(now - retention.days * DAY_MS, STEP)
+  await store.commits.durable(() => {
+    for (const row of rows) {
+      if (row.idempotency_key !== null) store.keys.bury(row.connection_id, row.session_ref, row.idempotency_key, now)
+      store.operations.remove(row.id)
+    }
+    store.keys.prune(now - retention.tombstoneDays * DAY_MS)
+  })
+  for (const row of rows) removeJournal(changesFolder, row.id)
+  return rows.length === STEP
+}

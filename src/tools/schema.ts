@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import type { JsonObject } from '../lib/json.js'
+import type { Effect } from '../policy/modes.js'
+import type { Tool } from './tool.js'
+
+/** A tool as `tools/list` shows it. */
+export interface ToolDefinition {
+  name: string
+  title: string
+  description: string
+  inputSchema: JsonObject & { type: 'object' }
+  annotations: {
+    readOnlyHint: boolean
+    destructiveHint: boolean
+    idempotentHint: boolean
+    openWorldHint: boolean
+  }
+}
+
+/** All four annotations, from the effect alone. A keyed side effect repeated with its key has no further effect. */
+export function annotationsOf(effect: Effect): ToolDefinition['annotations'] {
+  return {
+    readOnlyHint: effect === 'read',
+    destructiveHint: effect === 'write' || effect === 'execute',
+    idempotentHint: true,
+    openWorldHint: effect === 'network' || effect === 'execute',
+  }
+}
+
+/** A zod object as JSON Schema 2020-12, without the dialect line that every schema would repeat. */
+export function jsonSchema(input: z.ZodType): JsonObject & { type: 'object' } {
+  const schema = z.toJSONSchema(input, { target: 'draft-2020-12', io: 'input' }) as JsonObject
+  delete schema.$schema
+  return prune(schema) as JsonObject & { type: 'object' }
+}
+
+/** The definition of a native tool, with Kiki's own argument object (spec/control.md, "Shapes"). */
+export function definitionOf(tool: Tool, keyRequired: boolean): ToolDefinition {
+  const needsKey = keyRequired && tool.effect !== 'read'
+  const schema = jsonSchema(tool.input)
+  const properties = { ...(schema.properties as JsonObject), _kiki: kikiSchema(needsKey) }
+  const required = [...((schema.required as string[] | undefined) ?? []), ...(needsKey ? ['_kiki'] : [])]
+  return {
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: { ...schema, properties, ...(required.length > 0 ? { required } : {}) },
+    annotations: annotationsOf(tool.effect),
+  }
+}
+
+/** What Kiki reads from `_kiki` (described to models once, in the server's instructions). */
+export const kikiArguments = z.strictObject({
+  session_ref: z.string().max(256).optional(),
+  idempotency_key: z.string().min(1).max(256).optional(),
+  wait_ms: z.int().min(0).optional(),
+})
+
+export type KikiArguments = z.output<typeof kikiArguments>
+
+export function kikiSchema(needsKey: boolean): JsonObject {
+  return {
+    type: 'object',
+    description: needsKey ? 'Session, and a retry key new for each new call' : 'Session',
+    properties: {
+      session_ref: { type: 'string' },
+      idempotency_key: { type: 'string', minLength: 1, maxLength: 256 },
+      wait_ms: { type: 'integer', minimum: 0, maximum: 45_000 },
+    },
+    additionalProperties: false,
+    ...(needsKey ? { required: ['idempotency_key'] } : {}),
+  }
+}
+
+/** Drops what only repeats zod's own bounds of safe integers: every definition is paid for in tokens (TQ-01). */
+function prune(value: JsonObject[string]): JsonObject[string] {
+  if (Array.isArray(value)) return value.map(prune)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(
+    ([key, bound]) =>
+      !(key === 'maximum' && bound === Number.MAX_SAFE_INTEGER) &&
+      !(key === 'minimum' && bound === Number.MIN_SAFE_INTEGER),
+  )
+  return Object.fromEntries(kept.map(([key, inner]) => [key, prune(inner)]))
+}

@@ -1,0 +1,110 @@
+import type { HostStatus } from '../api.js'
+import type { Host, HostState } from '../host.js'
+import { Command } from '../parts/command.js'
+import { FirstSteps } from '../parts/first-steps.js'
+import { agoWords, sinceWords } from '../parts/time.js'
+
+export function HomePage({ state }: { host: Host; state: Exclude<HostState, { kind: 'signed_out' }> }) {
+  const status = state.kind === 'asking' ? undefined : state.status
+  return (
+    <>
+      <section className="intro" aria-labelledby="what">
+        <h1 id="what">Your machine, shared on your terms.</h1>
+        <p className="lead">
+          Kiki lets the AI clients that you choose work on this machine: read and edit files, search, and run commands.
+          You decide what each one may do, see everything it does, and can stop or undo it.
+        </p>
+      </section>
+      <section className="card" aria-labelledby="status" aria-busy={status === undefined}>
+        <HostLine state={state} />
+        {state.kind === 'away' && <Away />}
+        {status === undefined ? state.kind === 'asking' && <Skeleton /> : <Facts status={status} />}
+      </section>
+      {status !== undefined && (status.connections === 0 || status.sessions === 0) && (
+        <section aria-labelledby="first">
+          <h2 id="first">First steps</h2>
+          <p className="muted">No client works here yet. Three commands change that.</p>
+          <FirstSteps />
+        </section>
+      )}
+    </>
+  )
+}
+
+function HostLine({ state }: { state: HostState }) {
+  const words = { asking: 'Asking the host…', here: 'The host is running', away: 'The host does not answer' }
+  return (
+    <div className="host-line" role="status">
+      <span className={`lamp ${state.kind}`} aria-hidden="true" />
+      <h2 id="status">{state.kind === 'signed_out' ? '' : words[state.kind]}</h2>
+      {state.kind === 'here' && (
+        <p className="muted">
+          since {sinceWords(state.status.uptime_s)} ({agoWords(state.status.uptime_s)}), version {state.status.version}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Away() {
+  return (
+    <div className="notice">
+      <p>It was stopped or is starting again. This page keeps trying and goes on by itself. To start it:</p>
+      <Command text="kiki start --background" label="the command that starts the host" />
+    </div>
+  )
+}
+
+function Facts({ status }: { status: HostStatus }) {
+  const { running, waiting_approval: waiting } = status.operations
+  return (
+    <>
+      <dl className="counts">
+        <Count label="Connections" value={status.connections} />
+        <Count label="Sessions" value={status.sessions} />
+        <Count label="Running now" value={running} />
+        <Count label="Waiting for you" value={waiting} urgent={waiting > 0} />
+      </dl>
+      <dl className="facts">
+        <Fact label="Home" value={status.home} code />
+        <Fact label="Address" value={location.origin} code />
+        <Fact label="Process" value={String(status.pid)} code />
+        <Fact label="Sandbox" value={status.sandbox} />
+        <Fact label="MCP servers in use" value={String(status.upstreams)} />
+        <Fact
+          label="External listener"
+          value={status.external.enabled ? 'On' : 'Off: nothing beyond this machine can reach Kiki'}
+        />
+      </dl>
+    </>
+  )
+}
+
+function Count({ label, value, urgent = false }: { label: string; value: number; urgent?: boolean }) {
+  return (
+    <div className={urgent ? 'urgent' : undefined}>
+      <dt>{label}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}
+
+function Fact({ label, value, code = false }: { label: string; value: string; code?: boolean }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{code ? <code>{value}</code> : value}</dd>
+    </div>
+  )
+}
+
+function Skeleton() {
+  return (
+    <div className="skeleton" aria-hidden="true">
+      <span />
+      <span />
+      <span />
+      <span />
+    </div>
+  )
+}
