@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { configCommand } from './config.js'
 import type { CommandContext } from './context.js'
@@ -29,12 +29,16 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   const program = new Command('kiki')
     .description('A local host service that lets AI clients you authorise work on your machine.')
     .version(version(), '--version', 'print the version')
-    .helpOption('--help', 'show help')
+    .helpOption('-h, --help', 'show help')
     .helpCommand(false)
-    .option('--home <dir>', "Kiki's home (default: $KIKI_HOME, else ~/.kiki)", notEmpty)
+    .option('--home <dir>', "Kiki's home (default: $KIKI_HOME, else ~/.kiki)", folder)
     .option('--json', 'print one JSON value and nothing else')
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ writeOut: (text) => said.push(text), writeErr: () => {}, outputError: () => {} })
+    .configureOutput({
+      writeOut: (text) => said.push(text),
+      writeErr: (text) => said.push(text),
+      outputError: () => {},
+    })
     .exitOverride()
     .addHelpText('after', '\nExample:\n  kiki config show --origin')
   configCommand(program, context)
@@ -47,6 +51,7 @@ async function reportUsage(io: Io, error: CommanderError, said: string, json: bo
     return 0
   }
   const noCommand = error.code === 'commander.help'
+  if (noCommand) await io.err(`${said}\n`)
   const message = noCommand ? 'a command is missing' : error.message.replace(/^error: /, '')
   const hint = 'Run `kiki --help` for the commands, or `kiki COMMAND --help` for one of them.'
   await reportError(io, new KikiError('invalid_arguments', message, { hint }), { json })
@@ -59,9 +64,9 @@ function wantsJson(argv: readonly string[]): boolean {
   return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
 }
 
-function notEmpty(value: string): string {
-  if (value === '')
-    throw new KikiError('invalid_arguments', '--home is empty.', { hint: 'Give a folder, or leave --home out.' })
+/** A flag in its place means that the folder was forgotten; taking it for a name would make a home of it. */
+function folder(value: string): string {
+  if (value === '' || value.startsWith('-')) throw new InvalidArgumentError('Give a folder, or leave --home out.')
   return value
 }
 

@@ -92,9 +92,9 @@ describe('scanToml', () => {
       { numRuns: 3_000 },
     )
     for (const part of ['[', '"', '"""', '{a=', '#', ' ', '\n', 'a', '\\', '"\\', 'a.', "'", '[[a]]\n', 'a="""\\"""']) {
-      scanToml(part.repeat(300_000))
-      scanToml(`a = ${part.repeat(300_000)}`)
-      scanToml(`a = "${part.repeat(300_000)}`)
+      scanToml(part.repeat(60_000))
+      scanToml(`a = ${part.repeat(60_000)}`)
+      scanToml(`a = "${part.repeat(60_000)}`)
     }
   })
 })

@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { z } from 'zod'
+import type { HomePaths } from '../config/home.js'
+import { ERROR_CODES, KikiError, messageOf, systemCode } from '../lib/errors.js'
+
+/** Stands in URLs and in the Host header, which the host checks (GU-62); the socket decides who answers. */
+export const OWNER_ORIGIN = 'http://localhost'
+
+const hostFile = z.object({ socket: z.string() })
+const refusal = z.object({
+  error: z.object({
+    code: z.enum(ERROR_CODES).catch('internal_error'),
+    message: z.string(),
+    hint: z.string().optional(),
+    data: z.record(z.string(), z.unknown()).optional(),
+  }),
+})
+
+/** An answer of the owner API, typed or not: what `hc` and `fetch` have in common. */
+interface Answer<T> {
+  ok: boolean
+  status: number
+  json(): Promise<T>
+}
+
+/**
+ * `fetch` to the host of this home over its local socket, for `hc` (design §2). Streams answers, so that events can be followed.
+ * @throws KikiError `upstream_unavailable` where no host runs, `permission_denied` where the socket is another user's.
+ */
+export function createOwnerFetch(paths: HomePaths): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer())
+    const answer = await send(paths, request, body)
+    const headers = new Headers()
+    for (const [name, values] of Object.entries(answer.headersDistinct)) {
+      for (const value of values ?? []) headers.append(name, value)
+    }
+    const status = answer.statusCode ?? 500
+    const bodiless = status === 204 || status === 304
+    if (bodiless) answer.resume()
+    return new Response(bodiless ? null : (Readable.toWeb(answer) as ReadableStream), { status, headers })
+  }
+}
+
+/**
+ * The JSON of an answer.
+ * @throws KikiError the host's own refusal.
+ */
+export async function resultOf<T>(pending: Promise<Answer<T>>): Promise<T> {
+  const answer = await pending
+  if (answer.ok) return answer.json()
+  const refused = refusal.safeParse(await answer.json().catch(() => undefined))
+  if (refused.success) {
+    const { code, message, hint, data } = refused.data.error
+    throw new KikiError(code, message, { ...(hint !== undefined && { hint }), ...(data && { data }) })
+  }
+  throw new KikiError('internal_error', `Kiki's host answered with HTTP status ${answer.status}.`, {
+    hint: 'Run `kiki doctor`, and restart the host if Kiki was updated while it ran.',
+  })
+}
+
+function send(paths: HomePaths, request: Request, body: Buffer | undefined): Promise<IncomingMessage> {
+  const { pathname, search } = new URL(request.url)
+  const socketPath = currentSocket(paths)
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest({
+      socketPath,
+      method: request.method,
+      path: `${pathname}${search}`,
+      agent: false,
+      signal: request.signal,
+      headers: {
+        ...Object.fromEntries(request.headers),
+        ...pipeToken(paths),
+        host: 'localhost',
+        'content-length': body?.length ?? 0,
+      },
+    })
+    sent.on('response', resolve)
+    sent.on('error', (error) => reject(request.signal.aborted ? error : connectError(error, paths, socketPath)))
+    sent.end(body)
+  })
+}
+
+/** Where the running host listens by its own word (GU-23), else where it would. */
+function currentSocket(paths: HomePaths): string {
+  try {
+    return hostFile.parse(JSON.parse(readFileSync(paths.hostFile, 'utf8'))).socket
+  } catch {
+    // No host file, or one that is just being written: the computed path is right for both.
+    return paths.socket
+  }
+}
+
+/** A named pipe of Windows has no file mode, so there the owner token says who asks (design §2). */
+function pipeToken(paths: HomePaths): Record<string, string> {
+  if (process.platform !== 'win32') return {}
+  return { authorization: `Bearer ${readFileSync(paths.ownerToken, 'utf8').trim()}` }
+}
+
+function connectError(error: Error, { dir }: HomePaths, socketPath: string): KikiError {
+  const code = systemCode(error) ?? ''
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') {
+    return new KikiError('upstream_unavailable', `No Kiki host runs for ${dir}.`, {
+      hint: `Start it with \`kiki start --home ${dir}\`.`,
+    })
+  }
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new KikiError('permission_denied', `This user may not open Kiki's socket ${socketPath}.`, {
+      hint: 'Run this as the user who owns the home, or give another --home.',
+    })
+  }
+  const what =
+    code === 'ECONNRESET' ? 'The host ended before it answered' : `The host cannot be reached: ${messageOf(error)}`
+  return new KikiError('upstream_unavailable', `${what}.`, {
+    hint: 'What was asked may have been done: look with `kiki status` before you repeat it.',
+  })
+}
