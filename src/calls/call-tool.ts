@@ -13,6 +13,7 @@ import type { Processes } from '../processes/processes.js'
 import type { Session, Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Tool } from '../tools/tool.js'
+import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { openWorkspace } from '../workspace/workspace.js'
@@ -36,8 +37,8 @@ export interface GateDeps {
   rate: RateLimit
   clock: Clock
   log: Log
-  /** Kiki's home, fenced off from every tool. */
-  home: string
+  /** Kiki's home, fenced off from every tool (PA-03). */
+  fence: HomeFence
   /** Where earlier content of changed files is kept. */
   changesFolder: string
 }
@@ -93,7 +94,7 @@ export async function runClaimed(deps: GateDeps, row: OperationRow): Promise<voi
 }
 
 function workspaceOf(deps: GateDeps, connection: Connection, session: Session): Workspace {
-  return openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.home })
+  return openWorkspace({ root: session.workspace, extraDirs: connection.grant.dirs, fence: deps.fence })
 }
 
 function decideFor(deps: GateDeps, tool: Tool, connection: Connection, session: Session) {

@@ -39,7 +39,14 @@ export const changedConnectionSchema = z.strictObject({
 
 export type Connections = ReturnType<typeof createConnections>
 
-export function createConnections({ store, clock }: { store: Store; clock: Clock }) {
+export interface ConnectionsDeps {
+  store: Store
+  clock: Clock
+  /** What a new connection gets where it does not say otherwise (`[calls]` in config.toml). */
+  defaults: Partial<Grant>
+}
+
+export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
   function get(id: string): Connection | undefined {
     const row = store.connections.get(id)
     return row === undefined ? undefined : fromRow(row)
@@ -64,7 +71,7 @@ export function createConnections({ store, clock }: { store: Store; clock: Clock
 
     /** Makes a connection; a `token` connection's bearer token is returned this once and stored hashed (GR-04). */
     async create(input: z.output<typeof newConnectionSchema>): Promise<{ connection: Connection; token?: string }> {
-      const grant = parseGrant(input.grant)
+      const grant = parseGrant({ ...defaults, ...input.grant })
       const id = newId('client', clock.now())
       const token = input.kind === 'token' ? `kiki_${randomBytes(32).toString('base64url')}` : undefined
       await store.commits.durable(() => {

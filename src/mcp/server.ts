@@ -34,9 +34,8 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
   server.setRequestHandler('tools/list', async () => ({ tools: listTools(deps, caller, era) }))
 
   server.setRequestHandler('tools/call', async (request, context) => {
-    const clientInfo = context.mcpReq.envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion()
-    const from: Caller =
-      clientInfo === undefined ? caller : { ...caller, client: { name: clientInfo.name, version: clientInfo.version } }
+    const envelope: Record<string, unknown> = context.mcpReq.envelope ?? {}
+    const from: Caller = { ...caller, client: clientInfo(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion()) }
     const call = { name: request.params.name, arguments: request.params.arguments ?? {}, signal: context.mcpReq.signal }
     const control = findControl(call.name)
     const reply = control === undefined ? await callTool(deps, from, call) : await control.call(deps, from, call)

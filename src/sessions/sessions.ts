@@ -7,6 +7,7 @@ import { newId } from '../lib/ids.js'
 import { lesserMode, MODES, type Mode, parseMode } from '../policy/modes.js'
 import type { SessionRow } from '../store/sessions.js'
 import type { Store } from '../store/store.js'
+import type { HomeFence } from '../workspace/fence.js'
 import { bindWorkspace } from '../workspace/workspace.js'
 
 /** A named preset for sessions (GR-06). */
@@ -60,10 +61,10 @@ interface Deps {
   clock: Clock
   connections: Connections
   profiles: () => Record<string, Profile>
-  home: string
+  fence: HomeFence
 }
 
-export function createSessions({ store, clock, connections, profiles, home }: Deps) {
+export function createSessions({ store, clock, connections, profiles, fence }: Deps) {
   function get(ref: string): Session | undefined {
     const row = store.sessions.get(ref)
     return row === undefined ? undefined : fromRow(row)
@@ -111,7 +112,7 @@ export function createSessions({ store, clock, connections, profiles, home }: De
     }
     const profile = input.profile === undefined ? undefined : knownProfile(profiles(), input.profile)
     const mode = modeWithin(connection, input.mode ?? profile?.mode)
-    const workspace = bindWorkspace(input.workspace, home)
+    const workspace = bindWorkspace(input.workspace, fence)
     const ref = newId('ext', clock.now())
     await store.commits.durable(() =>
       store.sessions.insert({

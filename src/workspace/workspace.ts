@@ -95,9 +95,3 @@ function refuseInsideHome(real: string, fence: HomeFence): void {
     if (path === dirname(path)) return
   }
 }
-
-/** Resolves and checks a folder that a session is to be bound to; returns its real path. */
-export declare function bindWorkspace(path: string, home: string): string
-
-/** The workspace of a session at the moment of a call. @throws KikiError `session_unavailable` when the folder is gone or replaced (SE-09). */
-export declare function openWorkspace(binding: { root: string; dirs: readonly string[]; home: string }): Workspace

@@ -1,0 +1,300 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import writeFileAtomic from 'write-file-atomic'
+import { runClaimed } from './calls/call-tool.js'
+import { createRateLimit } from './calls/rate.js'
+import { environment } from './config/environment.js'
+import type { HomePaths } from './config/home.js'
+import { prepareHome, readSecrets } from './config/prepare-home.js'
+import type { Config } from './config/schema.js'
+import { createEvents } from './events/events.js'
+import { createConnections } from './grants/connections.js'
+import { createCredentials } from './grants/credentials.js'
+import { closeServer, httpServer, listenOnLoopback, listenOnSocket } from './http/listen.js'
+import { readStaticFiles } from './http/static.js'
+import { deferred } from './lib/async.js'
+import { type Clock, systemClock } from './lib/clock.js'
+import { KikiError, messageOf } from './lib/errors.js'
+import { newId } from './lib/ids.js'
+import { sha256 } from './lib/json.js'
+import { createLog, type Log } from './lib/log.js'
+import { readVersion } from './lib/version.js'
+import { createLifecycle } from './lifecycle/endings.js'
+import { createBridgeStreams } from './mcp/socket-endpoint.js'
+import { acceptBridges } from './mcp/upgrade.js'
+import { createOperations } from './operations/operations.js'
+import { recover } from './operations/recovery.js'
+import { prune } from './operations/retention.js'
+import { ownerRoutes } from './owner/app.js'
+import { createOwnerAuth } from './owner/auth.js'
+import { createOwnerFront } from './owner/front.js'
+import { loginUrl } from './owner/open.js'
+import { createProcesses } from './processes/processes.js'
+import { createSessions } from './sessions/sessions.js'
+import { DatabaseError } from './store/database.js'
+import { takeLock } from './store/lock.js'
+import { openStore, type Store } from './store/store.js'
+import { createHomeFence } from './workspace/fence.js'
+import { openWorkspace } from './workspace/workspace.js'
+
+export interface HostOptions {
+  /** The home's folder; made where it is missing. */
+  home: string
+  config: Config
+  clock?: Clock
+}
+
+export interface Host {
+  pid: number
+  home: string
+  ownerUrl: string
+  socket: string
+  /** A sign-in link for the settings page: works once, for 2 minutes. */
+  loginUrl(): string
+  /** Ends all work, every child, every stream, and gives the home free. */
+  close(): Promise<void>
+  /** Resolves when the host has closed, whoever asked for it. */
+  closed: Promise<void>
+}
+
+const PRUNE_EVERY_MS = 3_600_000
+const DAY_MS = 86_400_000
+
+/**
+ * Starts the one host of a home: takes its lock, opens the database, recovers, listens (design §2).
+ * @throws KikiError `conflict` when a host runs there already; DatabaseError when the database cannot be used.
+ */
+export async function createHost({ home, config, clock = systemClock }: HostOptions): Promise<Host> {
+  const paths = prepareHome(home)
+  const unlock = takeLock(paths.lock)
+  if (unlock === undefined) throw alreadyRunning(paths)
+  const undo: Step[] = [unlock]
+  let ending: Promise<void> | undefined
+  const closed = deferred<void>()
+  const close = () => {
+    ending ??= unwind(undo).finally(() => closed.resolve())
+    return ending
+  }
+  try {
+    const parts = await open({ paths, config, clock, undo })
+    const listeners = await listen(parts, () => setImmediate(() => void close()))
+    return { ...listeners, pid: process.pid, home: paths.dir, socket: paths.socket, close, closed: closed.promise }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+type Step = () => void | Promise<void>
+
+/** Ends what was begun, last first; one failing step does not keep the others from running. */
+async function unwind(undo: Step[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const step of undo.reverse()) {
+    try {
+      await step()
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, 'the host did not close cleanly')
+}
+
+interface Opening {
+  paths: HomePaths
+  config: Config
+  clock: Clock
+  undo: Step[]
+}
+
+type Parts = Awaited<ReturnType<typeof open>>
+
+/** Everything that works behind the listeners; work of an earlier host is settled when this returns (GU-05). */
+async function open({ paths, config, clock, undo }: Opening) {
+  const secrets = readSecrets(paths)
+  const log = createLog({ file: join(paths.logs, 'kiki.log') }, config.log.level)
+  undo.push(() => log.flush())
+  const store = openHomeStore(paths, log)
+  undo.push(() => store.close())
+  const bootId = newId('boot', clock.now())
+  const events = createEvents((event, error) =>
+    log.error({ event, error: messageOf(error) }, 'an event handler failed'),
+  )
+  const fence = createHomeFence(paths.dir)
+  const connections = createConnections({ store, clock, defaults: config.calls })
+  const sessions = createSessions({ store, clock, connections, profiles: () => config.profiles, fence })
+  const operations = createOperations({ store, clock, events, log, bootId })
+  const lifecycle = createLifecycle({ store, clock, events, connections, sessions, operations })
+  const processes = createProcesses({ dir: paths.run, log, env: environment() })
+  undo.push(
+    () => processes.close(),
+    () => lifecycle.stopAll(),
+  )
+  const credentials = createCredentials({ key: secrets.credentialKey, homeId: secrets.homeId, clock })
+  const gate = {
+    connections,
+    sessions,
+    operations,
+    processes,
+    rate: createRateLimit(clock),
+    clock,
+    log,
+    fence,
+    changesFolder: paths.changes,
+  }
+  const parts = {
+    paths,
+    config,
+    clock,
+    undo,
+    secrets,
+    log,
+    store,
+    bootId,
+    events,
+    fence,
+    connections,
+    sessions,
+    operations,
+    lifecycle,
+    processes,
+    credentials,
+    gate,
+  }
+  await settlePast(parts)
+  undo.push(keepPruning(parts))
+  return parts
+}
+
+/** Ends, puts back and dispatches what a dead host left (GU-05). */
+async function settlePast(parts: Omit<Parts, never>): Promise<void> {
+  const { store, clock, events, log, bootId, paths, fence, connections, sessions, gate, undo } = parts
+  store.boots.begin(bootId, process.pid, clock.now())
+  undo.push(() => store.boots.end(bootId, clock.now()))
+  const { accepted, unknown } = await recover({
+    store,
+    clock,
+    events,
+    log,
+    bootId,
+    changesFolder: paths.changes,
+    workspaceOf: (row) =>
+      openWorkspace({
+        root: sessions.require(row.session_ref).workspace,
+        extraDirs: connections.require(row.connection_id).grant.dirs,
+        fence,
+      }),
+  })
+  store.attachments.sweep('bridge', clock.now() - DAY_MS)
+  if (unknown > 0) log.warn({ operations: unknown }, 'the outcome of operations of an earlier host is unknown')
+  for (const row of accepted) {
+    runClaimed(gate, row).catch((error: unknown) =>
+      log.error({ operation: row.id, error: messageOf(error) }, 'an accepted operation could not be dispatched'),
+    )
+  }
+}
+
+/** Removes what is past its time, at start and every hour, in small steps (OP-07, GU-45). */
+function keepPruning({
+  store,
+  clock,
+  log,
+  paths,
+  config,
+}: Pick<Parts, 'store' | 'clock' | 'log' | 'paths' | 'config'>): Step {
+  let stopped = false
+  const retention = { days: config.retention.days, tombstoneDays: config.retention.tombstone_days }
+  const run = async () => {
+    while (!stopped && (await prune({ store, clock, changesFolder: paths.changes }, retention))) await nextTurn()
+  }
+  const start = () => void run().catch((error: unknown) => log.error({ error: messageOf(error) }, 'pruning failed'))
+  const timer = setInterval(start, PRUNE_EVERY_MS)
+  timer.unref()
+  start()
+  return () => {
+    stopped = true
+    clearInterval(timer)
+  }
+}
+
+/** Binds the owner listener and the local socket, then tells the world by `host.json`. */
+async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'ownerUrl' | 'loginUrl'>> {
+  const { paths, config, clock, log, secrets, undo } = parts
+  const version = readVersion()
+  const auth = createOwnerAuth({
+    ownerTokenHash: sha256(secrets.ownerToken),
+    clock,
+    socketNeedsToken: process.platform === 'win32',
+  })
+  let port = 0
+  const ownerUrl = () => `http://127.0.0.1:${port}`
+  const host = { pid: process.pid, version, home: paths.dir, startedAt: clock.now(), ownerUrl }
+  const routes = ownerRoutes({ ...parts, auth, host, stop, externalClients: config.experimental.external_clients })
+  const files = readStaticFiles(fileURLToPath(new URL('../dist/web', import.meta.url)))
+  const front = createOwnerFront({ auth, port: () => port, routes, files, log })
+
+  const streams = createBridgeStreams({
+    ...parts.gate,
+    store: parts.store,
+    events: parts.events,
+    lifecycle: parts.lifecycle,
+    version,
+  })
+  const listener = httpServer(front.fetch, 'listener')
+  const socket = httpServer(front.fetch, 'socket')
+  acceptBridges(socket, { ...parts, streams })
+  port = await listenOnLoopback(listener, config.owner.port)
+  undo.push(() => closeServer(listener))
+  await listenOnSocket(socket, paths.socket)
+  undo.push(
+    () => closeServer(socket),
+    () => streams.closeAll(),
+  )
+  const facts = {
+    pid: host.pid,
+    version,
+    home: paths.dir,
+    started_at: new Date(host.startedAt).toISOString(),
+    owner_url: ownerUrl(),
+    socket: paths.socket,
+  }
+  await writeFileAtomic(paths.hostFile, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 })
+  undo.push(() => rmSync(paths.hostFile, { force: true }))
+  log.info(facts, 'started')
+  return { ownerUrl: ownerUrl(), loginUrl: () => loginUrl(ownerUrl(), auth.codes.create().code) }
+}
+
+/** As `openStore`; a home that had a database and lost it is not given an empty one (GU-43). */
+function openHomeStore(paths: HomePaths, log: Log): Store {
+  const marker = join(paths.keys, 'database')
+  if (existsSync(marker) && !existsSync(paths.database))
+    throw new DatabaseError(paths.database, 'is missing, although this home had one')
+  const store = openStore(paths.database, (error) =>
+    log.error({ error: messageOf(error) }, 'the record of a read was lost'),
+  )
+  if (!existsSync(marker)) writeFileSync(marker, '', { mode: 0o600 })
+  return store
+}
+
+function alreadyRunning(paths: HomePaths): KikiError {
+  const pid = runningPid(paths)
+  const who = pid === undefined ? 'another process' : `pid ${pid}`
+  return new KikiError('conflict', `A Kiki host already runs on the home ${paths.dir} (${who}).`, {
+    hint: 'Use it (`kiki status`), or end it with `kiki stop`.',
+    data: { home: paths.dir, ...(pid === undefined ? {} : { pid }) },
+  })
+}
+
+function runningPid(paths: HomePaths): number | undefined {
+  try {
+    const facts: unknown = JSON.parse(readFileSync(paths.hostFile, 'utf8'))
+    return typeof facts === 'object' && facts !== null && 'pid' in facts && typeof facts.pid === 'number'
+      ? facts.pid
+      : undefined
+  } catch {
+    return undefined // It is just starting: it writes the file once it is ready.
+  }
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
