@@ -4,12 +4,12 @@ import { KikiError, messageOf, systemCode } from '../lib/errors.js'
 /** What a directory entry is, in the words that results use. */
 export type NodeType = 'file' | 'directory' | 'link' | 'fifo' | 'socket' | 'device'
 
-export function nodeType(stat: Pick<BigIntStats, 'isFile' | 'isDirectory' | 'isSymbolicLink' | 'isFIFO' | 'isSocket'>) {
-  if (stat.isFile()) return 'file' satisfies NodeType
-  if (stat.isDirectory()) return 'directory' satisfies NodeType
-  if (stat.isSymbolicLink()) return 'link' satisfies NodeType
-  if (stat.isFIFO()) return 'fifo' satisfies NodeType
-  return stat.isSocket() ? ('socket' satisfies NodeType) : ('device' satisfies NodeType)
+export function nodeType(stat: BigIntStats): NodeType {
+  if (stat.isFile()) return 'file'
+  if (stat.isDirectory()) return 'directory'
+  if (stat.isSymbolicLink()) return 'link'
+  if (stat.isFIFO()) return 'fifo'
+  return stat.isSocket() ? 'socket' : 'device'
 }
 
 const TYPE_NAMES: Record<NodeType, string> = {
@@ -85,7 +85,8 @@ export function fileError(error: unknown, display: string): unknown {
   if (error instanceof KikiError) return error
   const code = systemCode(error)
   if (code === undefined) return error
-  if (code === 'ENOENT') return changedMeanwhile(display)
+  // Links are never followed by an open: one that is met there has just been put there.
+  if (code === 'ENOENT' || code === 'ELOOP' || code === 'EISDIR') return changedMeanwhile(display)
   if (code === 'ENOTDIR') return notFolder(display)
   const known = SYSTEM[code]
   const [kind, says, hint] = known ?? ['internal_error', messageOf(error), 'Ask the owner to look at the log.']
