@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { KikiError, messageOf, systemCode } from '../lib/errors.js'
+import { KikiError, messageOf } from '../lib/errors.js'
 
 /** What one file change was. Paths are absolute and real. */
 export interface ChangeRecord {
