@@ -52,19 +52,14 @@ export function watchHost(): Host {
       if (!(error instanceof ApiError) || error.status >= 500) {
         // A code that got no answer may still be good.
         if (!changed) code ??= given
-        return away()
+        store.set(away(store.get()))
+        return backoff.next()
       }
       // Another tab signed in meanwhile.
       if (given === undefined && changed) return 0
       store.set(signedOut(store.get(), given === undefined ? undefined : error))
       return undefined
     }
-  }
-
-  function away(): number {
-    const before = store.get()
-    store.set({ kind: 'away', status: 'status' in before ? before.status : undefined })
-    return backoff.next()
   }
 
   return {
@@ -85,6 +80,10 @@ export function watchHost(): Host {
       }
     },
   }
+}
+
+function away(before: HostState): HostState {
+  return { kind: 'away', status: 'status' in before ? before.status : undefined }
 }
 
 function createBackoff() {
