@@ -48,7 +48,7 @@ export function createSandbox(options: { homeInside?: boolean; extraDirs?: strin
       const operationId = newId('op')
       return {
         operationId,
-        workspace: openWorkspace({ root, extraDirs, fence }),
+        workspace: openWorkspace({ root, dirs: extraDirs, home: fence }),
         journal: createJournal({ dir: journalDir, operationId }),
         processes: NO_PROCESSES,
         signal: new AbortController().signal,
