@@ -46,7 +46,7 @@ function cancel(relay: Relay, line: Buffer, id: unknown): void {
   if (!isId(id)) return
   const waiting = relay.waiting.find(({ message }) => message.kind === 'request' && message.id === id)
   if (waiting) {
-    removeWaiting(relay, waiting)
+    if (waiting.message.method !== 'initialize') removeWaiting(relay, waiting)
     return
   }
   const listen = relay.listens.get(id)

@@ -118,13 +118,24 @@ export function hostEnvironment(): Record<string, string> {
   return clean
 }
 
-/** Where a client keeps its settings: `$XDG_CONFIG_HOME` or `~/.config`, `%APPDATA%` on Windows. */
-export function userFolders(): { home: string; config: string; appData: string } {
+/** Folders in which other programs keep their settings. */
+export interface UserFolders {
+  home: string
+  /** `$XDG_CONFIG_HOME`, else `~/.config`. */
+  config: string
+  /** `%APPDATA%` (Windows). */
+  appData: string
+  /** `$CODEX_HOME`, else `~/.codex`. */
+  codex: string
+}
+
+export function userFolders(): UserFolders {
   const home = homedir()
   return {
     home,
     config: process.env.XDG_CONFIG_HOME || join(home, '.config'),
     appData: process.env.APPDATA || join(home, 'AppData', 'Roaming'),
+    codex: process.env.CODEX_HOME || join(home, '.codex'),
   }
 }
 
