@@ -51,6 +51,21 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return drawn.toString()
 }
 
+/** One thing's fields, a line each; fields without a value are left out. */
+export function facts(value: Record<string, unknown>, columns?: number): string {
+  const rows = Object.entries(value).flatMap(([name, field]) => {
+    return field === null || field === undefined ? [] : [[name, textOf(field)]]
+  })
+  return table(['Field', 'Value'], rows, columns)
+}
+
+/** A value as a cell shows it: words and numbers plain, lists with commas, anything else as JSON. */
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
 /** Narrows the widest columns until borders (one a column and one more) and cells fit; undefined where they do anyway. */
 function fit(head: readonly string[], rows: readonly (readonly string[])[], columns: number): number[] | undefined {
   const widths = head.map(

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { hc } from 'hono/client'
 import { z } from 'zod'
 import type { HomePaths } from '../config/home.js'
 import { ERROR_CODES, KikiError, messageOf, systemCode } from '../lib/errors.js'
+import type { OwnerApi } from '../owner/app.js'
 
 /** Stands in URLs and in the Host header, which the host checks (GU-62); the socket decides who answers. */
 export const OWNER_ORIGIN = 'http://localhost'
@@ -19,10 +21,18 @@ const refusal = z.object({
 })
 
 /** An answer of the owner API, typed or not: what `hc` and `fetch` have in common. */
-interface Answer<T> {
+interface Answer {
   ok: boolean
   status: number
-  json(): Promise<T>
+  json(): Promise<unknown>
+}
+
+/** What the routes of one call can answer with. */
+type Result<A extends Answer> = Awaited<ReturnType<A['json']>>
+
+/** The typed owner API of the host of this home. */
+export function createOwnerClient(paths: HomePaths) {
+  return hc<OwnerApi>(OWNER_ORIGIN, { fetch: createOwnerFetch(paths) })
 }
 
 /**
@@ -49,9 +59,9 @@ export function createOwnerFetch(paths: HomePaths): typeof fetch {
  * The JSON of an answer.
  * @throws KikiError the host's own refusal.
  */
-export async function resultOf<T>(pending: Promise<Answer<T>>): Promise<T> {
+export async function resultOf<A extends Answer>(pending: Promise<A>): Promise<Result<A>> {
   const answer = await pending
-  if (answer.ok) return answer.json()
+  if (answer.ok) return (await answer.json()) as Result<A>
   const refused = refusal.safeParse(await answer.json().catch(() => undefined))
   if (refused.success) {
     const { code, message, hint, data } = refused.data.error

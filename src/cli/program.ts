@@ -2,9 +2,15 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { configCommand } from './config.js'
+import { connectionsCommand } from './connections.js'
 import type { CommandContext } from './context.js'
 import { type Io, processIo } from './io.js'
+import { openCommand } from './open.js'
+import { operationsCommand } from './operations.js'
 import { createOutput, reportError } from './output.js'
+import { sessionsCommand } from './sessions.js'
+import { statusCommand } from './status.js'
+import { stopCommand } from './stop.js'
 
 /**
  * Runs one command line, without the names of node and script.
@@ -13,7 +19,7 @@ import { createOutput, reportError } from './output.js'
 export async function runProgram(argv: readonly string[], io: Io = processIo()): Promise<number> {
   const json = wantsJson(argv)
   const said: string[] = []
-  const program = buildProgram({ output: createOutput(io, { json }) }, said)
+  const program = buildProgram({ output: createOutput(io, { json }), ask: json ? undefined : io.ask }, said)
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
@@ -41,6 +47,12 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
     })
     .exitOverride()
     .addHelpText('after', '\nExample:\n  kiki config show --origin')
+  stopCommand(program, context)
+  statusCommand(program, context)
+  openCommand(program, context)
+  connectionsCommand(program, context)
+  sessionsCommand(program, context)
+  operationsCommand(program, context)
   configCommand(program, context)
   return program
 }

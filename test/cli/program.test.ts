@@ -35,6 +35,7 @@ function recorder(said: { out: string; err: string }, columns?: number): Io {
       said.err += text
     },
     columns,
+    ask: undefined,
   }
 }
 
@@ -43,7 +44,7 @@ describe('the form of every command', () => {
   const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)]
   const names = (command: Command): string[] => (command.parent ? [...names(command.parent), command.name()] : [])
 
-  it.each(all(buildProgram({ output: silent }, [])).map(names))(
+  it.each(all(buildProgram({ output: silent, ask: undefined }, [])).map(names))(
     'CL-18 --help has an example: kiki %s %s',
     async (...argv) => {
       const { code, out, err } = await run([...argv, '--help'])

@@ -1,0 +1,122 @@
+import { resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import { MODES } from '../policy/modes.js'
+import { type CommandContext, confirm, ownerOf, withExample } from './context.js'
+import { facts, table, textOf } from './output.js'
+import { resultOf } from './owner-client.js'
+import { wholeNumber } from './values.js'
+
+interface NewSession {
+  connection: string
+  workspace: string
+  mode?: string
+  profile?: string
+  title?: string
+}
+
+/** `kiki sessions …` (CL-06, CL-07). */
+export function sessionsCommand(program: Command, context: CommandContext): void {
+  const sessions = program.command('sessions').description('conversations, each bound to a connection and a workspace')
+  withExample(sessions, 'kiki sessions create --connection client_01 --workspace .', 'kiki sessions list')
+  createCommand(sessions, context)
+  listCommand(sessions, context)
+  showCommand(sessions, context)
+  closeCommand(sessions, context)
+  deleteCommand(sessions, context)
+}
+
+function createCommand(sessions: Command, { output }: CommandContext): void {
+  const create = sessions.command('create').description('make a session that the client can resume')
+  create
+    .requiredOption('--connection <id>', 'whose session it is')
+    .requiredOption('--workspace <dir>', 'the folder that it works in')
+    .addOption(new Option('--mode <mode>', 'what it does without asking').choices([...MODES, 'yolo']))
+    .option('--profile <name>', 'a profile of config.toml')
+    .option('--title <title>', 'a title of 1 to 200 characters')
+    .action(async ({ workspace, ...given }: NewSession, command: Command) => {
+      const { connection, mode, profile, title } = given
+      const json = {
+        connection,
+        workspace: resolve(workspace),
+        ...(mode !== undefined && { mode }),
+        ...(profile !== undefined && { profile }),
+        ...(title !== undefined && { title }),
+      }
+      const made = await resultOf(ownerOf(command).api.sessions.$post({ json }))
+      await output.result(made, () => facts(made, output.columns))
+    })
+  withExample(create, 'kiki sessions create --connection client_01 --workspace ~/code/app --mode manual')
+}
+
+function listCommand(sessions: Command, { output }: CommandContext): void {
+  const list = sessions.command('list').description('sessions, newest first')
+  list
+    .option('--connection <id>', 'only of this connection')
+    .addOption(new Option('--status <status>', 'only in this state').choices(['open', 'closed']))
+    .option('--limit <n>', 'how many (1 to 200)', wholeNumber, 100)
+    .option('--offset <n>', 'how many to pass over', wholeNumber, 0)
+    .action(async ({ connection, status, limit, offset }: ListFlags, command: Command) => {
+      const query = {
+        limit: String(limit),
+        offset: String(offset),
+        ...(connection !== undefined && { connection }),
+        ...(status !== undefined && { status }),
+      }
+      const found = await resultOf(ownerOf(command).api.sessions.$get({ query }))
+      await output.result(found, () => {
+        if (found.sessions.length === 0) return 'No sessions.'
+        const rows = found.sessions.map((one) =>
+          [one.session_ref, one.title, one.connection, one.workspace, one.mode, one.status, one.last_activity].map(
+            textOf,
+          ),
+        )
+        const head = ['Session', 'Title', 'Connection', 'Workspace', 'Mode', 'Status', 'Last activity']
+        const more = 'next_offset' in found ? `\nMore: add --offset ${found.next_offset}` : ''
+        return table(head, rows, output.columns) + more
+      })
+    })
+  withExample(list, 'kiki sessions list --status open')
+}
+
+interface ListFlags {
+  connection?: string
+  status?: string
+  limit: number
+  offset: number
+}
+
+function showCommand(sessions: Command, { output }: CommandContext): void {
+  const show = sessions.command('show').description('one session with its saved texts').argument('<ref>')
+  show.action(async (ref: string, _: unknown, command: Command) => {
+    const one = await resultOf(ownerOf(command).api.sessions[':ref'].$get({ param: { ref } }))
+    await output.result(one, () => {
+      const { saved_texts: texts, ...session } = one
+      const rows = texts.map((text) => [text.created_at, text.kind, text.title, text.source].map(textOf))
+      const saved = rows.length === 0 ? [] : [table(['Saved', 'Kind', 'Title', 'Source'], rows, output.columns)]
+      return [facts(session, output.columns), ...saved].join('\n')
+    })
+  })
+  withExample(show, 'kiki sessions show ext_01')
+}
+
+function closeCommand(sessions: Command, { output }: CommandContext): void {
+  const close = sessions.command('close').description('end a session and its unfinished work').argument('<ref>')
+  close.action(async (ref: string, _: unknown, command: Command) => {
+    const closed = await resultOf(ownerOf(command).api.sessions[':ref'].close.$post({ param: { ref } }))
+    await output.result(
+      closed,
+      () => `${ref} is ${closed.status}; ${closed.cancelled} unfinished operations were cancelled.`,
+    )
+  })
+  withExample(close, 'kiki sessions close ext_01')
+}
+
+function deleteCommand(sessions: Command, context: CommandContext): void {
+  const remove = sessions.command('delete').description('delete a session and its results').argument('<ref>')
+  remove.option('--yes', 'do not ask').action(async (ref: string, flags: { yes?: boolean }, command: Command) => {
+    await confirm(context, flags, `Deleting session ${ref} with its results`)
+    const done = await resultOf(ownerOf(command).api.sessions[':ref'].$delete({ param: { ref } }))
+    await context.output.result(done, () => `${ref} is deleted.`)
+  })
+  withExample(remove, 'kiki sessions delete ext_01 --yes')
+}
