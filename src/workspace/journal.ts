@@ -124,11 +124,6 @@ export function readJournal(dir: string, operationId: string): ChangeRecord[] {
   return records
 }
 
-/** Removes what was kept for an operation whose record is gone; missing files do not matter. */
-export function removeJournal(dir: string, operationId: string): void {
-  for (const seq of sequence(dir, operationId)) rmSync(join(dir, fileName(operationId, seq)), { force: true })
-}
-
 /**
  * The earlier content of one recorded change; undefined where nothing was kept (a created file, a folder, a move).
  * @throws KikiError `not_found`, or `internal_error` where the kept bytes do not have their recorded hash.

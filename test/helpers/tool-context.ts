@@ -24,7 +24,6 @@ export interface Sandbox {
 
 const NO_PROCESSES: Processes = {
   run: () => Promise.reject(new KikiError('internal_error', 'This test starts no processes.')),
-  spawn: () => Promise.reject(new KikiError('internal_error', 'This test starts no processes.')),
   close: () => Promise.resolve(),
 }
 

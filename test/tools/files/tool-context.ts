@@ -33,7 +33,7 @@ export function testFolder(): TestFolder {
       const operationId = `op${operations++}`
       return {
         operationId,
-        workspace: openWorkspace({ root, extraDirs: [], fence }),
+        workspace: openWorkspace({ root, dirs: [], home: fence }),
         journal: createJournal({ dir: journalDir, operationId }),
         processes: {
           run: () => Promise.reject(new Error('these tools start no process')),
