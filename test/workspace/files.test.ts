@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -12,10 +13,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { KikiError } from '../../src/lib/errors.js'
 import { changeFile } from '../../src/workspace/files.js'
 import { journalContent, readJournal, sha256 } from '../../src/workspace/journal.js'
+import { bundleProgram } from '../helpers/bundle.js'
 import { createSandbox, refusal, type Sandbox } from '../helpers/tool-context.js'
 
 let sandbox: Sandbox
@@ -26,6 +29,8 @@ afterEach(() => sandbox.remove())
 
 const at = (...names: string[]) => join(sandbox.root, ...names)
 const to = (content: string) => () => Buffer.from(content)
+const NOBODY = 65_534
+const ONCE = fileURLToPath(new URL('../fixtures/change-once.ts', import.meta.url))
 const isRoot = process.getuid?.() === 0
 
 it('FI-06 FI-12 a new file makes its missing folders, each recorded before, with the modes that the system gives', async () => {
@@ -199,9 +204,22 @@ it('FI-06 a folder that was moved away while a change was made gets nothing', as
   expect(existsSync(at('d'))).toBe(false)
 })
 
-it.skipIf(isRoot)('FI-06 a read-only file is not replaced', async () => {
-  writeFileSync(at('f'), 'old', { mode: 0o444 })
-  expect((await refusal(() => changeFile(sandbox.context(), 'f', to('new')))).code).toBe('permission_denied')
+it('FI-06 a read-only file is not replaced', { timeout: 60_000 }, async () => {
+  writeFileSync(at('f'), 'old')
+  writeFileSync(at('g'), 'old')
+  chmodSync(at('f'), 0o444)
+  const program = await bundleProgram(ONCE, join(sandbox.base, 'bundle'))
+  chmodSync(sandbox.base, 0o755)
+  // The superuser may write everything, so the change is made by a child without its rights.
+  if (isRoot) for (const path of [sandbox.root, sandbox.home, at('f'), at('g')]) chownSync(path, NOBODY, NOBODY)
+  const change = (name: string) =>
+    spawnSync(process.execPath, [program, sandbox.root, sandbox.home, name], {
+      encoding: 'utf8',
+      ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
+    }).stdout
+  expect(change('f')).toBe('permission_denied')
+  expect(readFileSync(at('f'), 'utf8')).toBe('old')
+  expect(change('g')).toBe('changed')
 })
 
 it('FI-06 a cancelled operation changes nothing', async () => {

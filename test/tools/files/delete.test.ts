@@ -52,7 +52,9 @@ it('FI-12 PA-02 a link is removed, never what it points to', async () => {
   expect(readFileSync(join(sandbox.out, 'kept'), 'utf8')).toBe('kept')
 })
 
-it('FI-12 a folder over the caps, or with what undo could not make again, is refused whole', async () => {
+it('FI-12 a folder over the caps, or with what undo could not make again, is refused whole', {
+  timeout: 60_000,
+}, async () => {
   expect(spawnSync('mkfifo', [at('d', 'deep', 'pipe')]).status).toBe(0)
   expect((await refusal(() => run({ path: 'd', recursive: true }))).message).toContain('named pipe')
   expect((await refusal(() => run({ path: 'd/deep/pipe' }))).message).toContain('named pipe')
