@@ -79,7 +79,10 @@ export function inScope(scope: Scope, name: string): boolean {
   if (home !== undefined && (name === home || name.startsWith(`${home}/`))) return false
   if (scope.file !== undefined) return name === scope.file
   if (glob === undefined) return true
-  return glob.matches(name, scope.hidden || scope.exclude) !== scope.exclude
+  if (!scope.exclude) return glob.matches(name, scope.hidden)
+  // What is left out may lie anywhere, so the folder is not narrowed to the pattern's base.
+  const base = glob.base === '' ? '' : `${glob.base}/`
+  return !(name.startsWith(base) && glob.matches(name.slice(base.length), true))
 }
 
 /** What was not looked at, and the arguments that include it; '' where nothing was left out. */

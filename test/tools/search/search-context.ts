@@ -41,7 +41,7 @@ export async function call(
   const result = await tool.run(sandbox.context({ processes, ...overrides }), tool.input.parse(args))
   const block = result.content[0]
   const text = block?.type === 'text' ? block.text : ''
-  return { text, facts: result.facts ?? {}, body: text.split('\n\n')[1]?.trimEnd().split('\n') ?? [] }
+  return { text, facts: result.facts ?? {}, body: bodyOf(text) }
 }
 
 export const tools = { glob, grep }
@@ -53,4 +53,16 @@ export function fill(sandbox: Sandbox, files: Record<string, string | Buffer>): 
     mkdirSync(path.dirname(file), { recursive: true })
     writeFileSync(file, content)
   }
+}
+
+/** What stands between the first line and the notes. */
+function bodyOf(text: string): string[] {
+  const from = text.indexOf('\n\n')
+  const to = text.lastIndexOf('\n\n')
+  return from < 0
+    ? []
+    : text
+        .slice(from + 2, to > from ? to : undefined)
+        .trimEnd()
+        .split('\n')
 }
