@@ -36,7 +36,6 @@ import { DatabaseError } from './store/database.js'
 import { takeLock } from './store/lock.js'
 import { openStore, type Store } from './store/store.js'
 import { createHomeFence } from './workspace/fence.js'
-import { openWorkspace } from './workspace/workspace.js'
 
 export interface HostOptions {
   /** The home's folder; made where it is missing. */
@@ -168,8 +167,8 @@ async function open({ paths, config, clock, undo }: Opening) {
 }
 
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
-async function settlePast(parts: Omit<Parts, never>): Promise<void> {
-  const { store, clock, events, log, bootId, paths, fence, connections, sessions, gate, undo } = parts
+async function settlePast(parts: Parts): Promise<void> {
+  const { store, clock, events, log, bootId, paths, gate, undo } = parts
   store.boots.begin(bootId, process.pid, clock.now())
   undo.push(() => store.boots.end(bootId, clock.now()))
   const { accepted, unknown } = await recover({
@@ -179,12 +178,6 @@ async function settlePast(parts: Omit<Parts, never>): Promise<void> {
     log,
     bootId,
     changesFolder: paths.changes,
-    workspaceOf: (row) =>
-      openWorkspace({
-        root: sessions.require(row.session_ref).workspace,
-        extraDirs: connections.require(row.connection_id).grant.dirs,
-        fence,
-      }),
   })
   store.attachments.sweep('bridge', clock.now() - DAY_MS)
   if (unknown > 0) log.warn({ operations: unknown }, 'the outcome of operations of an earlier host is unknown')

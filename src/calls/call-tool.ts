@@ -94,7 +94,7 @@ export async function runClaimed(deps: GateDeps, row: OperationRow): Promise<voi
 }
 
 function workspaceOf(deps: GateDeps, connection: Connection, session: Session): Workspace {
-  return openWorkspace({ root: session.workspace, extraDirs: connection.grant.dirs, fence: deps.fence })
+  return openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
 }
 
 function decideFor(deps: GateDeps, tool: Tool, connection: Connection, session: Session) {

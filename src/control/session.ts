@@ -57,7 +57,7 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
 
 async function resume(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
   const session = deps.sessions.resolve(caller, required(args.session_ref, 'resume'))
-  openWorkspace({ root: session.workspace, extraDirs: connection.grant.dirs, fence: deps.fence })
+  openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
   const profile = deps.sessions.profileOf(session)
   await deps.sessions.attach(caller, session.ref)
   deps.sessions.touch(session.ref)

@@ -1,16 +1,12 @@
 import { messageOf } from '../lib/errors.js'
-import { newId } from '../lib/ids.js'
 import type { OperationRow } from '../store/operations.js'
-import { type ChangeRecord, createJournal, journalContent, readJournal } from '../workspace/journal.js'
+import { readJournal } from '../workspace/journal.js'
 import { removeTemporary, restoreInPlace } from '../workspace/recover.js'
-import type { Workspace } from '../workspace/workspace.js'
 import type { OperationsDeps } from './operations.js'
 import { encodeOutcome } from './outcome.js'
 
 export interface RecoveryDeps extends OperationsDeps {
   changesFolder: string
-  /** The workspace that an operation worked in. @throws KikiError `session_unavailable`. */
-  workspaceOf(row: OperationRow): Workspace
 }
 
 /**
@@ -27,66 +23,33 @@ export async function recover(deps: RecoveryDeps): Promise<{ accepted: Operation
 }
 
 async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> {
+  repairFiles(deps, row)
   const records = readJournal(deps.changesFolder, row.id)
-  const repair = records.length === 0 ? undefined : putBack(deps, row, records)
   await deps.store.commits.durable(() => {
     deps.store.operations.end(row.id, endingOf(deps, row))
-    insertChanges(deps, row.id, row.session_ref, records)
-    if (repair === undefined) return
-    deps.store.operations.insert(repair.row)
-    insertChanges(deps, repair.row.id, row.session_ref, repair.records)
-  })
-}
-
-/** Finishes what a crash left half done in files; what it put back is an operation of its own. */
-function putBack(deps: RecoveryDeps, row: OperationRow, records: readonly ChangeRecord[]) {
-  const id = newId('op', deps.clock.now())
-  const journal = createJournal({ dir: deps.changesFolder, operationId: id })
-  try {
-    const workspace = deps.workspaceOf(row)
     for (const record of records) {
-      removeTemporary(workspace, record)
-      const before = record.inPlace === true ? journalContent(deps.changesFolder, row.id, record.seq) : undefined
-      if (before !== undefined) restoreInPlace({ workspace, journal }, record, before)
+      deps.store.changes.insert({
+        operation_id: row.id,
+        seq: record.seq,
+        session_ref: row.session_ref,
+        record: JSON.stringify(record),
+      })
     }
-  } catch (error) {
-    deps.log.error({ operation: row.id, error: messageOf(error) }, 'an interrupted write could not be put back')
-  }
-  return journal.records().length === 0 ? undefined : { row: repairRow(deps, id, row), records: journal.records() }
-}
-
-function repairRow({ clock, bootId }: RecoveryDeps, id: string, of: OperationRow) {
-  const { seq: _seq, ...fields } = of
-  const now = clock.now()
-  const { result, chars } = encodeOutcome({
-    status: 'completed',
-    content: [{ type: 'text', text: `Put back what ${of.id} was writing when Kiki's host stopped.` }],
   })
-  return {
-    ...fields,
-    id,
-    parent_id: of.id,
-    idempotency_key: null,
-    tool: 'kiki_recovery',
-    arguments: '{}',
-    status: 'completed' as const,
-    accepted_at: now,
-    started_at: now,
-    ended_at: now,
-    boot_id: bootId,
-    result,
-    result_chars: chars,
-  }
 }
 
-function insertChanges(
-  { store }: RecoveryDeps,
-  id: string,
-  sessionRef: string,
-  records: readonly ChangeRecord[],
-): void {
-  for (const record of records) {
-    store.changes.insert({ operation_id: id, seq: record.seq, session_ref: sessionRef, record: JSON.stringify(record) })
+/** Finishes what a crash left half done in files: a temporary file beside, a write in place (FI-06). */
+function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow): void {
+  for (const record of readJournal(changesFolder, row.id)) {
+    try {
+      removeTemporary(record)
+      if (record.inPlace === true) restoreInPlace(changesFolder, row.id, record)
+    } catch (error) {
+      log.error(
+        { operation: row.id, path: record.path, error: messageOf(error) },
+        'an interrupted write could not be put back',
+      )
+    }
   }
 }
 

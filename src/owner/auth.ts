@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler, TypedResponse } from 'hono'
 import { getCookie } from 'hono/cookie'
-import { refuse } from '../http/errors.js'
+import { type ErrorBody, refuse } from '../http/errors.js'
 import type { ChannelEnv } from '../http/guards.js'
 import type { Clock } from '../lib/clock.js'
 import { KikiError } from '../lib/errors.js'
@@ -73,11 +73,14 @@ export function createOwnerAuth({ ownerTokenHash, clock, socketNeedsToken = fals
 }
 
 /** 401 with `data.reason` `signed_out`: by it the settings page knows that it must sign in (RFC 9110 §15.5.2). */
-export function signedOut(c: Context, message = 'Only the owner may call this, and this request does not show that.') {
+export function signedOut(
+  c: Context,
+  message = 'Only the owner may call this, and this request does not show that.',
+): Response & TypedResponse<ErrorBody, 401, 'json'> {
   c.header('WWW-Authenticate', 'Bearer realm="kiki"')
   const error = new KikiError('permission_denied', message, {
     hint: 'Run `kiki open` to sign in to the settings page; programs send the token in owner.token as a bearer.',
     data: { reason: 'signed_out' },
   })
-  return refuse(c, error, 401)
+  return refuse(c, error, 401) as Response & TypedResponse<ErrorBody, 401, 'json'>
 }

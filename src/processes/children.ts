@@ -47,8 +47,8 @@ export interface Child {
 }
 
 /** When the launcher did not report an end, the host kills the group itself; together within 2 s (SH-02). */
-const OVERDUE_MS = 1400
-const LAST_LOOK_MS = 500
+const OVERDUE_MS = 1200
+const LAST_LOOK_MS = 300
 
 interface Life {
   started: Deferred<number>

@@ -213,12 +213,16 @@ function describe(error: unknown, cwd: string): { code: string; message: string 
 
 /** Not `node:readline`: it also splits at U+2028, which JSON leaves as it is. */
 function readLines(input: NodeJS.ReadStream, onLine: (line: string) => void): void {
-  let rest = ''
+  let parts: string[] = []
   input.setEncoding('utf8')
   input.on('data', (chunk: string) => {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) onLine(line)
+    const lines = chunk.split('\n')
+    parts.push(lines.shift() ?? '')
+    for (const next of lines) {
+      const line = parts.join('')
+      parts = [next]
+      onLine(line)
+    }
   })
 }
 

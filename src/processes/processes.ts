@@ -39,13 +39,17 @@ export interface Processes {
    * `outcome_unknown` where an aborted child was not seen to end, `internal_error` where the launcher died.
    */
   run(options: RunOptions): Promise<RunResult>
+  /** Ends every child and the launcher. */
+  close(): Promise<void>
+}
+
+/** What commands need beyond {@link Processes.run}. */
+export interface ChildProcesses extends Processes {
   /**
    * Starts a program and hands over its output while it runs. With `beforeExec` it is held until that settles (GU-02).
    * @throws as {@link Processes.run}, and what `beforeExec` throws.
    */
   spawn(options: SpawnOptions): Promise<Child>
-  /** Ends every child and the launcher. */
-  close(): Promise<void>
 }
 
 export interface ProcessesOptions {
@@ -64,7 +68,7 @@ const STDERR_BYTES = 64 * 1024
 const DRAIN_MS = 500
 
 /** Nothing is started before the first run. After a launcher died, the next run starts a new one. */
-export function createProcesses(options: ProcessesOptions): Processes {
+export function createProcesses(options: ProcessesOptions): ChildProcesses {
   const env = allowedEnvironment(options.env)
   const launcherPath = options.launcherPath ?? fileURLToPath(new URL('./launcher.js', import.meta.url))
   let link: Promise<Link> | undefined

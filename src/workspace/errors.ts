@@ -85,7 +85,8 @@ export function fileError(error: unknown, display: string): unknown {
   if (error instanceof KikiError) return error
   const code = systemCode(error)
   if (code === undefined) return error
-  if (code === 'ENOENT') return changedMeanwhile(display)
+  // Links are never followed by an open: one that is met there has just been put there.
+  if (code === 'ENOENT' || code === 'ELOOP' || code === 'EISDIR') return changedMeanwhile(display)
   if (code === 'ENOTDIR') return notFolder(display)
   const known = SYSTEM[code]
   const [kind, says, hint] = known ?? ['internal_error', messageOf(error), 'Ask the owner to look at the log.']

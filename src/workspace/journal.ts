@@ -4,9 +4,9 @@ import {
   constants,
   fstatSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   readSync,
   rmSync,
@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { KikiError, messageOf, systemCode } from '../lib/errors.js'
+import { KikiError, messageOf } from '../lib/errors.js'
 
 /** What one file change was. Paths are absolute and real. */
 export interface ChangeRecord {
@@ -81,10 +81,12 @@ const HEADER = z.object({
 
 /**
  * A journal in files: `<dir>/<operationId>.<seq>` (0600) holds a line of JSON, then the earlier bytes as they were.
- * The operation id must be new: a file that is there already is never written over.
- * @param dir a folder of the home; made with mode 0700 where it is missing.
+ * A file that is there already is never written over.
+ * @param options.dir a folder of the home; made with mode 0700 where it is missing.
+ * @param options.firstSeq number of the first change (default 0); recovery goes on where the dead host stopped.
  */
-export function createJournal({ dir, operationId }: { dir: string; operationId: string }): Journal {
+export function createJournal(options: { dir: string; operationId: string; firstSeq?: number }): Journal {
+  const { dir, operationId, firstSeq = 0 } = options
   const records: ChangeRecord[] = []
   let kept = 0
   return {
@@ -92,7 +94,7 @@ export function createJournal({ dir, operationId }: { dir: string; operationId: 
       const bytes = before?.length ?? 0
       if (kept + bytes > MAX_KEPT_BYTES) throw tooMuch()
       const record: ChangeRecord = {
-        seq: records.length,
+        seq: firstSeq + records.length,
         ...change,
         ...(before === undefined ? {} : { size: before.length }),
       }
@@ -112,19 +114,14 @@ export function createJournal({ dir, operationId }: { dir: string; operationId: 
  * @throws KikiError `internal_error` where an earlier one is damaged.
  */
 export function readJournal(dir: string, operationId: string): ChangeRecord[] {
-  const seqs = sequence(dir, operationId)
+  const count = countOf(dir, operationId)
   const records: ChangeRecord[] = []
-  for (const seq of seqs) {
+  for (let seq = 0; seq < count; seq += 1) {
     const entry = readEntry(join(dir, fileName(operationId, seq)), operationId, seq)
     if (entry !== undefined) records.push(entry.record)
-    else if (seq !== seqs.at(-1)) throw damaged(operationId, seq)
+    else if (seq < count - 1) throw damaged(operationId, seq)
   }
   return records
-}
-
-/** Removes what was kept for an operation whose record is gone; missing files do not matter. */
-export function removeJournal(dir: string, operationId: string): void {
-  for (const seq of sequence(dir, operationId)) rmSync(join(dir, fileName(operationId, seq)), { force: true })
 }
 
 /**
@@ -132,7 +129,7 @@ export function removeJournal(dir: string, operationId: string): void {
  * @throws KikiError `not_found`, or `internal_error` where the kept bytes do not have their recorded hash.
  */
 export function journalContent(dir: string, operationId: string, seq: number): Buffer | undefined {
-  if (!sequence(dir, operationId).includes(seq)) {
+  if (!Number.isInteger(seq) || seq < 0 || seq >= countOf(dir, operationId)) {
     throw new KikiError('not_found', `Operation ${operationId} has no change ${seq}.`, {
       hint: 'List its changes first.',
     })
@@ -147,6 +144,12 @@ export function journalContent(dir: string, operationId: string, seq: number): B
   return content
 }
 
+/** Forgets what an operation kept; its changes cannot be undone any more. Nothing there is no error. */
+export function removeJournal(dir: string, operationId: string): void {
+  // The last one first, so that a crash in between leaves no gap.
+  for (let seq = countOf(dir, operationId) - 1; seq >= 0; seq -= 1) rmSync(join(dir, fileName(operationId, seq)))
+}
+
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
@@ -156,7 +159,8 @@ function keep(path: string, header: Buffer, before: Uint8Array | undefined): voi
     makeFolder(dirname(path))
     const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600)
     try {
-      writeAll(fd, before === undefined || before.length === 0 ? header : Buffer.concat([header, before]))
+      writeAll(fd, header)
+      if (before !== undefined) writeAll(fd, before)
       fsyncSync(fd)
     } catch (error) {
       rmSync(path, { force: true })
@@ -195,20 +199,11 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** The sequence numbers that have a file, in order. */
-function sequence(dir: string, operationId: string): number[] {
-  const prefix = fileName(operationId, '')
-  let names: string[]
-  try {
-    names = readdirSync(dir)
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return []
-    throw error
-  }
-  return names
-    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
-    .map((name) => Number(name.slice(prefix.length)))
-    .sort((a, b) => a - b)
+/** How many changes have a file; they are numbered without a gap, so the folder need not be listed. */
+function countOf(dir: string, operationId: string): number {
+  let count = 0
+  while (lstatSync(join(dir, fileName(operationId, count)), { throwIfNoEntry: false }) !== undefined) count += 1
+  return count
 }
 
 /** Undefined where the file is torn: cut in its first line, or not as long as it says. `content` reads the rest. */
@@ -244,7 +239,7 @@ function parseLine(line: string): unknown {
   }
 }
 
-function fileName(operationId: string, seq: number | ''): string {
+function fileName(operationId: string, seq: number): string {
   if (!/^[A-Za-z0-9_-]{1,128}$/.test(operationId)) throw new Error('an operation id is no file name')
   return `${operationId}.${seq}`
 }

@@ -1,5 +1,5 @@
 import { KikiError } from '../lib/errors.js'
-import { decode, type Encoding, encode, unitSize } from './encoding.js'
+import { decode, type Encoding, encode, findLineEnd, unitSize } from './encoding.js'
 import { MAX_CHANGE_BYTES } from './files.js'
 import { type Folded, fold, type Tolerance, type Units } from './fold.js'
 
@@ -117,14 +117,10 @@ function findFolded(hay: Folded, needle: FoldedNeedle, options: MatchOptions & {
 
 /** 1-based line numbers of ascending places in the bytes. */
 export function lineNumbersOf(bytes: Buffer, places: readonly number[], encoding: Encoding): number[] {
-  const step = unitSize(encoding)
-  const low = encoding === 'utf-16be' ? 1 : 0
   let line = 1
-  let at = 0
+  let end = findLineEnd(bytes, 0, encoding)
   return places.map((place) => {
-    for (; at < place; at += step) {
-      if (bytes[at + low] === 10 && (step === 1 || bytes[at + 1 - low] === 0)) line++
-    }
+    for (; end >= 0 && end < place; end = findLineEnd(bytes, end + unitSize(encoding), encoding)) line++
     return line
   })
 }

@@ -32,7 +32,7 @@ export function missing(workspace: Workspace, path: string, folder: Held, name: 
 export function nearNames(wanted: string, names: readonly string[]): string[] {
   const form = wanted.normalize('NFC')
   const fold = form.toLowerCase()
-  const limit = Math.max(1, Math.min(3, Math.floor(fold.length / 3)))
+  const limit = Math.max(1, Math.min(3, Math.ceil(fold.length / 2)))
   const ranked: { name: string; distance: number }[] = []
   for (const name of names) {
     const other = name.normalize('NFC')

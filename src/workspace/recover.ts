@@ -1,11 +1,9 @@
-import { unlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { descend } from './descend.js'
+import { closeSync, unlinkSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { descend, type Held, type Node } from './descend.js'
 import { fileError } from './errors.js'
-import { type ChangeContext, identityOf, MAX_CHANGE_BYTES } from './files.js'
-import { type ChangeRecord, sha256 } from './journal.js'
-import { walk } from './walk.js'
-import type { Workspace } from './workspace.js'
+import { identityOf, MAX_CHANGE_BYTES } from './files.js'
+import { type ChangeRecord, createJournal, journalContent, readJournal, sha256 } from './journal.js'
 import { overwrite, readWhole } from './write.js'
 
 /** What stood in a file that was being written in place when the host died. */
@@ -13,56 +11,69 @@ export type InPlaceOutcome = 'restored' | 'unchanged' | 'complete' | 'gone'
 
 /**
  * After a crash, for a record with `inPlace`: puts the earlier content back unless the file holds the old (`unchanged`)
- * or the new (`complete`) content whole (FI-06). What it held is recorded first, so nothing is lost if a person changed
- * it since. `gone`: the file of then is not there any more; nothing is done.
- * @param context with a journal of an operation of its own.
- * @param before the record's content, from `journalContent`.
+ * or the new (`complete`) content whole (FI-06). What it held is added to the operation's journal first, so nothing is
+ * lost if a person changed it since. `gone`: the file of then is not there any more; nothing is done. The file is known
+ * by its inode, which the safe walk had vetted.
+ * @param dir the journal's folder.
+ * @throws KikiError where the content cannot be read or kept, or the file is being changed right now.
  */
-export function restoreInPlace(
-  context: Pick<ChangeContext, 'workspace' | 'journal'>,
-  record: ChangeRecord,
-  before: Buffer,
-): InPlaceOutcome {
-  const place = walk(context.workspace, record.path, { follow: false })
-  try {
-    const { node } = place
-    if (node === undefined || !node.stat.isFile() || identityOf(node.stat) !== record.identity) return 'gone'
-    const now = readWhole(place, node, 2 * MAX_CHANGE_BYTES)
+export function restoreInPlace(dir: string, operationId: string, record: ChangeRecord): InPlaceOutcome {
+  const before = journalContent(dir, operationId, record.seq)
+  if (record.inPlace !== true || before === undefined) return 'gone'
+  const outcome = atRecorded(record, basename(record.path), (folder, name, node): InPlaceOutcome => {
+    if (identityOf(node.stat) !== record.identity) return 'gone'
+    const target = { folder, name, display: record.path }
+    const now = readWhole(target, node, 2 * MAX_CHANGE_BYTES)
     const hash = sha256(now)
     if (hash === record.beforeSha256) return 'unchanged'
     if (hash === record.afterSha256) return 'complete'
-    context.journal.record(
+    const journal = createJournal({ dir, operationId, firstSeq: readJournal(dir, operationId).length })
+    const { kind, path, mode, identity } = record
+    journal.record(
       {
-        kind: 'modify',
-        path: place.path,
-        mode: Number(node.stat.mode & 0o7777n),
+        kind,
+        path,
         beforeSha256: hash,
         afterSha256: sha256(before),
         inPlace: true,
-        identity: identityOf(node.stat),
+        ...(mode === undefined ? {} : { mode }),
+        ...(identity === undefined ? {} : { identity }),
       },
       now,
     )
-    overwrite(place, before, node)
+    overwrite(target, before, node)
     return 'restored'
-  } catch (error) {
-    throw fileError(error, place.display)
-  } finally {
-    place.close()
-  }
+  })
+  return outcome ?? 'gone'
 }
 
-/** After a crash: removes the temporary file that a record names, if the crash left it. */
-export function removeTemporary(workspace: Workspace, record: ChangeRecord): boolean {
-  if (record.temporary === undefined || !/^\.kiki-[0-9a-f]{18}\.tmp$/.test(record.temporary)) return false
-  const place = walk(workspace, join(dirname(record.path), record.temporary), { follow: false })
-  try {
-    if (place.node === undefined || place.missing.length > 0 || !place.node.stat.isFile()) return false
-    unlinkSync(descend.at(place.folder, place.name))
+/** After a crash: removes the temporary file that a record names, if the crash left it. True where one was there. */
+export function removeTemporary(record: ChangeRecord): boolean {
+  const { temporary } = record
+  if (temporary === undefined || !/^\.kiki-[0-9a-f]{18}\.tmp$/.test(temporary)) return false
+  const removed = atRecorded(record, temporary, (folder, name) => {
+    unlinkSync(descend.at(folder, name))
     return true
+  })
+  return removed ?? false
+}
+
+/** Acts on a regular file in the folder of a record; undefined where either is not there as it was. */
+function atRecorded<T>(
+  record: ChangeRecord,
+  name: string,
+  act: (folder: Held, name: string, node: Node) => T,
+): T | undefined {
+  let folder: Held | undefined
+  let node: Node | undefined
+  try {
+    folder = descend.openRoot(dirname(record.path))
+    node = folder && descend.openNode(folder, name)
+    return folder === undefined || node?.stat.isFile() !== true ? undefined : act(folder, name, node)
   } catch (error) {
-    throw fileError(error, place.display)
+    throw fileError(error, record.path)
   } finally {
-    place.close()
+    if (node?.fd !== undefined) closeSync(node.fd)
+    if (folder !== undefined) closeSync(folder.fd)
   }
 }

@@ -21,7 +21,7 @@ export interface Workspace {
  * @throws KikiError `not_found` where nothing is there, `invalid_arguments` where it is no folder, `path_denied` for
  * Kiki's home and anything inside it.
  */
-export function bindWorkspace(path: string, fence: HomeFence): string {
+export function bindWorkspace(path: string, home: HomeFence): string {
   if (path === '' || path.includes('\0')) {
     throw new KikiError('invalid_arguments', 'The workspace path is empty or holds a NUL byte.', {
       hint: 'Give the absolute path of a folder.',
@@ -38,29 +38,29 @@ export function bindWorkspace(path: string, fence: HomeFence): string {
       hint: 'Choose a folder as the workspace.',
     })
   }
-  refuseInsideHome(real, fence)
+  refuseInsideHome(real, home)
   return real
 }
 
 /**
  * The workspace of a session for one call.
  * @param root as `bindWorkspace` returned it.
- * @param extraDirs directories that the owner granted, each as `bindWorkspace` returned it; one that is gone or was replaced
+ * @param dirs directories that the owner granted, each as `bindWorkspace` returned it; one that is gone or was replaced
  * by a link is left out of this call.
  * @throws KikiError `session_unavailable` where the folder is gone or replaced by a link: another folder is never used
  * in its place (SE-09).
  */
-export function openWorkspace(options: { root: string; extraDirs: readonly string[]; fence: HomeFence }): Workspace {
-  const { root, extraDirs, fence } = options
+export function openWorkspace(options: { root: string; dirs: readonly string[]; home: HomeFence }): Workspace {
+  const { root, dirs, home } = options
   if (!isStillFolder(root)) throw unavailable(root)
-  refuseInsideHome(root, fence)
+  refuseInsideHome(root, home)
   const roots = [root]
-  for (const dir of extraDirs) {
+  for (const dir of dirs) {
     if (roots.includes(dir) || !isStillFolder(dir)) continue
-    refuseInsideHome(dir, fence)
+    refuseInsideHome(dir, home)
     roots.push(dir)
   }
-  return { root, roots, home: fence.home, fence }
+  return { root, roots, home: home.home, fence: home }
 }
 
 /** The refusal for a session whose folder is not there any more (SE-09). */
@@ -85,9 +85,9 @@ function realFolder(path: string): string | undefined {
   }
 }
 
-function refuseInsideHome(real: string, fence: HomeFence): void {
+function refuseInsideHome(real: string, home: HomeFence): void {
   for (let path = real; ; path = dirname(path)) {
-    if (fence.isHome(statSync(path, { bigint: true }))) {
+    if (home.isHome(statSync(path, { bigint: true }))) {
       throw new KikiError('path_denied', `"${real}" lies in Kiki's own home, which no session may use.`, {
         hint: "Choose a folder outside Kiki's home.",
       })

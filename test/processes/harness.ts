@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, vi } from 'vitest'
 import { silentLog } from '../../src/lib/log.js'
-import { createProcesses, type Processes } from '../../src/processes/processes.js'
+import { type ChildProcesses, createProcesses } from '../../src/processes/processes.js'
 
 export interface Harness {
   dir: string
-  processes: Processes
+  processes: ChildProcesses
   /** Runs to the end and gives all of standard output. */
   output(argv: readonly [string, ...string[]], options?: RunExtras): Promise<{ out: string; exitCode: number | null }>
   close(): Promise<void>

@@ -1,36 +1,9 @@
-import type { Hono } from 'hono'
-import { hc } from 'hono/client'
+import { hc, type InferResponseType } from 'hono/client'
+import type { OwnerApi } from '../../src/owner/app.js'
 import { pageSecret } from './page-secret.js'
 
 /** What `GET /api/status` answers. */
-export interface HostStatus {
-  running: boolean
-  pid: number
-  version: string
-  home: string
-  uptime_s: number
-  owner_url: string
-  external: { enabled: boolean }
-  connections: number
-  sessions: number
-  operations: { running: number; waiting_approval: number }
-  upstreams: number
-  sandbox: string
-  approval_consumers: number
-}
-
-type Route<Input, Output> = { input: Input; output: Output; outputFormat: 'json'; status: 200 }
-
-/** Becomes `import type { OwnerApi } from '../../src/owner/app.js'`. */
-type OwnerApi = Hono<
-  Record<never, never>,
-  {
-    '/api/status': { $get: Route<Record<never, never>, HostStatus> }
-    '/api/login': { $post: Route<{ json: { code: string } }, { page_secret: string }> }
-    '/api/logout': { $post: Route<Record<never, never>, { ended: number }> }
-    '/api/logout/all': { $post: Route<Record<never, never>, { ended: number }> }
-  }
->
+export type HostStatus = InferResponseType<typeof api.status.$get, 200>
 
 /** Answers of a host that hangs are waited for this long, in milliseconds. */
 const TIMEOUT_MS = 10_000
@@ -70,8 +43,8 @@ export async function getStatus(): Promise<HostStatus> {
 }
 
 export async function signIn(code: string): Promise<void> {
-  const { page_secret } = await (await api.login.$post({ json: { code } })).json()
-  pageSecret.set(page_secret)
+  const answer = await (await api.login.$post({ json: { code } })).json()
+  if ('page_secret' in answer) pageSecret.set(answer.page_secret)
 }
 
 export async function signOut(everywhere: boolean): Promise<void> {

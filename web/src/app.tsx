@@ -2,6 +2,7 @@ import { useSyncExternalStore } from 'react'
 import type { Host } from './host.js'
 import { HomePage } from './pages/home.js'
 import { StartPage } from './pages/start.js'
+import { Away } from './parts/away.js'
 import { SignedOut } from './parts/signed-out.js'
 
 /** In the order of the navigation. The fragment is the route, so a reload never asks the host for another file. */
@@ -37,7 +38,14 @@ export function App({ host }: { host: Host }) {
         </nav>
       </header>
       <main id="main" tabIndex={-1}>
-        {state.kind === 'signed_out' ? <SignedOut why={state.why} /> : <Page host={host} state={state} />}
+        {state.kind === 'signed_out' && <SignedOut why={state.why} />}
+        {state.kind === 'away' && <Away />}
+        {/* Hidden, not gone: what was being typed is still there after the next sign-in (WB-11). */}
+        {(state.kind !== 'signed_out' || state.kept) && (
+          <div className="page" hidden={state.kind === 'signed_out'}>
+            <Page state={state.kind === 'signed_out' ? { kind: 'asking' } : state} />
+          </div>
+        )}
       </main>
       <footer className="bottom">
         <p>This page talks to your own machine only.</p>

@@ -1,10 +1,13 @@
 import { ApiError, getStatus, type HostStatus, signIn, signOut } from './api.js'
 import { pageSecret, shareWithTabs } from './page-secret.js'
+import { createPoll } from './poll.js'
+import { createStore } from './store.js'
 
 /** What the page knows of the host. */
 export type HostState =
   | { kind: 'asking' }
-  | { kind: 'signed_out'; why?: string }
+  /** `kept`: not by the person's wish, so what stood on the page waits behind it. */
+  | { kind: 'signed_out'; kept: boolean; why?: string }
   | { kind: 'here'; status: HostStatus }
   /** It does not answer; `status` is the last that was known. */
   | { kind: 'away'; status: HostStatus | undefined }
@@ -23,90 +26,82 @@ const LAST_RETRY_MS = 10_000
 
 /** Asks the host how it is, every 3 s while the page is looked at; slower and slower, up to 10 s, while it is away. */
 export function watchHost(): Host {
-  let state: HostState = { kind: 'asking' }
+  const store = createStore<HostState>({ kind: 'asking' })
   let code: string | undefined
-  let retryMs = FIRST_RETRY_MS
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let asking = false
-  let wakeAgain = false
-  const listeners = new Set<() => void>()
-  const tabs = shareWithTabs(() => wake())
+  const backoff = createBackoff()
+  const poll = createPoll(turn)
+  const tabs = shareWithTabs(poll.wake)
 
-  function become(next: HostState): void {
-    state = next
-    for (const listener of listeners) listener()
-  }
-
-  async function ask(given: string | undefined): Promise<HostState> {
-    if (given !== undefined) {
-      await signIn(given)
-      tabs.announce()
-    }
-    return { kind: 'here', status: await getStatus() }
-  }
-
-  async function turn(): Promise<void> {
-    asking = true
+  async function turn(): Promise<number | undefined> {
     const given = code
     code = undefined
     const secret = pageSecret.get()
     try {
-      become(await ask(given))
-      retryMs = FIRST_RETRY_MS
-      next(POLL_MS)
-    } catch (error) {
-      if (error instanceof ApiError && error.status < 500) {
-        // Refused: only `kiki open` helps, unless another tab signed in meanwhile.
-        if (given === undefined && pageSecret.get() !== secret) next(0)
-        else become(given === undefined ? { kind: 'signed_out' } : { kind: 'signed_out', why: wordsOf(error) })
-      } else {
-        // A code that got no answer may still be good.
-        code ??= pageSecret.get() === secret ? given : undefined
-        become({ kind: 'away', status: 'status' in state ? state.status : undefined })
-        next(retryMs)
-        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
+      if (given !== undefined) {
+        await signIn(given)
+        tabs.announce()
       }
-    } finally {
-      asking = false
-      if (wakeAgain) next(0)
-      wakeAgain = false
+      const status = await getStatus()
+      // Signed out while the answer was on its way.
+      if (pageSecret.get() === null) return undefined
+      store.set({ kind: 'here', status })
+      backoff.reset()
+      return POLL_MS
+    } catch (error) {
+      const changed = pageSecret.get() !== secret
+      if (!(error instanceof ApiError) || error.status >= 500) {
+        // A code that got no answer may still be good.
+        if (!changed) code ??= given
+        store.set(away(store.get()))
+        return backoff.next()
+      }
+      // Another tab signed in meanwhile.
+      if (given === undefined && changed) return 0
+      store.set(signedOut(store.get(), given === undefined ? undefined : error))
+      return undefined
     }
   }
 
-  function next(ms: number): void {
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      if (document.visibilityState === 'visible') void turn()
-    }, ms)
-  }
-  function wake(): void {
-    if (asking) wakeAgain = true
-    else next(0)
-  }
-
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible' && state.kind !== 'signed_out') wake()
-  })
-  window.addEventListener('online', () => wake())
-
   return {
-    state: () => state,
-    subscribe(onChange) {
-      listeners.add(onChange)
-      return () => listeners.delete(onChange)
-    },
+    state: store.get,
+    subscribe: store.subscribe,
     signIn(given) {
       code = given
-      wake()
+      poll.wake()
     },
     async signOut(everywhere) {
-      clearTimeout(timer)
-      await signOut(everywhere)
-      become({ kind: 'signed_out' })
+      poll.stop()
+      try {
+        await signOut(everywhere)
+        store.set({ kind: 'signed_out', kept: false })
+      } catch {
+        // Nothing was ended, or it had ended before: the next answer shows which.
+        poll.wake()
+      }
     },
   }
 }
 
-function wordsOf(error: ApiError): string {
-  return error.hint === undefined ? error.message : `${error.message} ${error.hint}`
+function away(before: HostState): HostState {
+  return { kind: 'away', status: 'status' in before ? before.status : undefined }
+}
+
+function createBackoff() {
+  let ms = FIRST_RETRY_MS
+  return {
+    reset: () => {
+      ms = FIRST_RETRY_MS
+    },
+    next(): number {
+      const now = ms
+      ms = Math.min(ms * 2, LAST_RETRY_MS)
+      return now
+    },
+  }
+}
+
+function signedOut(before: HostState, error: ApiError | undefined): HostState {
+  const kept = before.kind === 'signed_out' ? before.kept : before.kind !== 'asking'
+  if (error === undefined) return { kind: 'signed_out', kept }
+  return { kind: 'signed_out', kept, why: [error.message, error.hint].filter(Boolean).join(' ') }
 }

@@ -1,10 +1,9 @@
 import type { HostStatus } from '../api.js'
-import type { Host, HostState } from '../host.js'
-import { Command } from '../parts/command.js'
+import type { HostState } from '../host.js'
 import { FirstSteps } from '../parts/first-steps.js'
 import { agoWords, sinceWords } from '../parts/time.js'
 
-export function HomePage({ state }: { host: Host; state: Exclude<HostState, { kind: 'signed_out' }> }) {
+export function HomePage({ state }: { state: Exclude<HostState, { kind: 'signed_out' }> }) {
   const status = state.kind === 'asking' ? undefined : state.status
   return (
     <>
@@ -12,12 +11,11 @@ export function HomePage({ state }: { host: Host; state: Exclude<HostState, { ki
         <h1 id="what">Your machine, shared on your terms.</h1>
         <p className="lead">
           Kiki lets the AI clients that you choose work on this machine: read and edit files, search, and run commands.
-          You decide what each one may do, see everything it does, and can stop or undo it.
+          You decide what each one may do, see everything it does, and can stop it and undo its changes to files.
         </p>
       </section>
       <section className="card" aria-labelledby="status" aria-busy={status === undefined}>
         <HostLine state={state} />
-        {state.kind === 'away' && <Away />}
         {status === undefined ? state.kind === 'asking' && <Skeleton /> : <Facts status={status} />}
       </section>
       {status !== undefined && (status.connections === 0 || status.sessions === 0) && (
@@ -32,7 +30,7 @@ export function HomePage({ state }: { host: Host; state: Exclude<HostState, { ki
 }
 
 function HostLine({ state }: { state: HostState }) {
-  const words = { asking: 'Asking the host…', here: 'The host is running', away: 'The host does not answer' }
+  const words = { asking: 'Asking the host…', here: 'The host is running', away: 'Last known' }
   return (
     <div className="host-line" role="status">
       <span className={`lamp ${state.kind}`} aria-hidden="true" />
@@ -42,15 +40,6 @@ function HostLine({ state }: { state: HostState }) {
           since {sinceWords(state.status.uptime_s)} ({agoWords(state.status.uptime_s)}), version {state.status.version}
         </p>
       )}
-    </div>
-  )
-}
-
-function Away() {
-  return (
-    <div className="notice">
-      <p>It was stopped or is starting again. This page keeps trying and goes on by itself. To start it:</p>
-      <Command text="kiki start --background" label="the command that starts the host" />
     </div>
   )
 }

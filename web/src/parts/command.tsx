@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react'
+import { Fragment, useRef, useState } from 'react'
 
 /** One command line with a button that copies it; where copying is not allowed it is selected instead. */
 export function Command({ text, label }: { text: string; label: string }) {
@@ -17,7 +17,15 @@ export function Command({ text, label }: { text: string; label: string }) {
 
   return (
     <div className="command">
-      <code ref={code}>{text}</code>
+      <code ref={code}>
+        {text.split(' ').map((word, at) => (
+          // Whole words, so that no line ends within an option's dashes.
+          <Fragment key={`${at} ${word}`}>
+            {at > 0 && ' '}
+            <span className="word">{word}</span>
+          </Fragment>
+        ))}
+      </code>
       <button type="button" aria-label={`Copy ${label}`} onClick={() => void copy()} onBlur={() => setSaid('')}>
         {said === 'Copied' ? 'Copied' : 'Copy'}
       </button>

@@ -30,8 +30,8 @@ export function FirstSteps() {
       <li>
         <h3>Choose the folder</h3>
         <p>
-          A session is one conversation in one folder; nothing outside it is shared. Put the id that step 1 printed in
-          place of <code>CLIENT_ID</code>.
+          A session is one conversation in one folder; file tools reach nothing outside it that you did not grant. Put
+          the id that step 1 printed in place of <code>CLIENT_ID</code>.
         </p>
         <Command
           text="kiki sessions create --connection CLIENT_ID --workspace ~/my-project"
