@@ -1,9 +1,23 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Build, build, tempDir } from './build.js'
 import { type FixtureHost, GOOD_CLIENT, startFixtureHost } from './fixture-host.js'
 import { call, lastLine, type RawClient, startRaw } from './raw-client.js'
+
+/** A client that opens, calls a tool that hangs, and stays. */
+const PARENT = `
+const [node, ...args] = [process.execPath, ...process.argv.slice(1)]
+const bridge = require('node:child_process').spawn(node, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'parent', version: '1' } }
+bridge.stdin.write(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }) + '\\n')
+bridge.stdout.once('data', () => {
+  const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'hang', arguments: {} } }
+  bridge.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\\n' + JSON.stringify(call) + '\\n')
+})
+`
 
 let built: Build
 let home: string
@@ -201,6 +215,18 @@ describe('the end', () => {
     const before = performance.now()
     client.child.stdin?.end()
     expect((await client.exit).code).toBe(0)
+    expect(performance.now() - before).toBeLessThan(2000)
+  })
+
+  it('GU-23 FC-T10 with its parent killed it is gone within 2 s, also while a call runs', async () => {
+    const running = await start()
+    const args = [built.main, 'mcp', '--client', GOOD_CLIENT, '--tools', '--home', home]
+    // The bridge shares its parent's standard error, so that pipe is closed when both are gone.
+    const parent = spawn(process.execPath, ['-e', PARENT, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+    await running.saw('tools/call hang')
+    const before = performance.now()
+    parent.kill('SIGKILL')
+    await once(parent, 'close')
     expect(performance.now() - before).toBeLessThan(2000)
   })
 
