@@ -50,7 +50,7 @@ describe('kiki start', { timeout: 30_000 }, () => {
       owner_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       login_url: `${started.owner_url}/#login=${started.login_url.split('=')[1]}`,
       socket: join(home, 'kiki.sock'),
-      mcp_url: `${started.owner_url}/mcp`,
+      mcp_url: null,
     })
     const status = await json('status')
     expect(status).toMatchObject({ running: true, pid: child.pid, home, owner_url: started.owner_url })
