@@ -93,7 +93,7 @@ async function grepContent(context: ToolContext, scope: Scope, args: Input): Pro
     limit,
     before: args.before,
     after: args.after,
-    // An explicit limit may pass the inline limit; the whole is then paged as any long result (OP-13).
+    // An explicit limit may pass the inline limit; long results are paged then (OP-13).
     maxText: args.limit === undefined ? context.limits.inlineText - NOTES_TEXT : Number.POSITIVE_INFINITY,
   })
   const consumed = args.offset + shown.used

@@ -53,7 +53,7 @@ describe('names', () => {
     expect(await names({ path: 'src', pattern: 'a/*' })).toEqual(['src/a/x.ts'])
   })
 
-  it('SR-02 spaces, braces, brackets, parentheses and Unicode in names; path is literal', async () => {
+  it('SR-02 FC-S05 spaces, braces, brackets, parentheses and Unicode in names; path is literal', async () => {
     fill(sandbox, {
       'app/[slug]/page.tsx': '',
       'app/s/page.tsx': '',
@@ -73,7 +73,7 @@ describe('names', () => {
     expect(await names({ pattern: 'two*' })).toEqual(['"two\\nlines.txt"'])
   })
 
-  it('SR-02 a name that is not UTF-8 is counted, and the others are listed', async () => {
+  it('SR-02 FC-S02 a name that is not UTF-8 is counted, and the others are listed', async () => {
     writeFileSync(Buffer.concat([Buffer.from(`${sandbox.root}/bad`), Buffer.from([0xff]), Buffer.from('.txt')]), '')
     fill(sandbox, { 'good.txt': '' })
     const { body, text } = await glob({ pattern: '**/*.txt' })
@@ -110,7 +110,7 @@ describe('cap and pages', () => {
 })
 
 describe('hidden and ignored', () => {
-  it('SR-02 dot folders are found where the pattern names them, and the answer says what was left out', async () => {
+  it('SR-02 FC-S01 dot folders are found where the pattern names them, and the answer says what was left out', async () => {
     fill(sandbox, { '.github/workflows/ci.yml': '', 'a.yml': '', '.b.yml': '', '.ignore': 'x.yml\n', 'x.yml': '' })
     expect(await names({ pattern: '.github/**/*.yml' })).toEqual(['.github/workflows/ci.yml'])
     expect(await names({ pattern: '**/*.yml' })).toEqual(['a.yml'])
@@ -126,7 +126,7 @@ describe('hidden and ignored', () => {
 })
 
 describe('failures', () => {
-  it('SR-02 PA-01 folders outside the workspace are refused', async () => {
+  it('SR-02 PA-01 FC-P05 folders outside the workspace are refused', async () => {
     mkdirSync(`${sandbox.root}-evil`)
     for (const args of [{ path: '..' }, { path: `${sandbox.root}-evil` }, { path: '/etc' }, { path: '../ws-evil' }]) {
       expect((await refusal(() => glob({ pattern: '*', ...args }))).code).toBe('path_denied')
@@ -153,7 +153,7 @@ describe('failures', () => {
 })
 
 describe("Kiki's home and links", () => {
-  it('PA-03 SR-03 the home inside the workspace is skipped and said; hard links to its files are left out', async () => {
+  it('PA-03 SR-03 FC-S04 the home inside the workspace is skipped and said; hard links to its files are left out', async () => {
     sandbox.remove()
     sandbox = createSandbox({ homeInside: true })
     fill(sandbox, { '.kiki/kiki.db': '', 'my.db': '', 'src/a.db': '' })

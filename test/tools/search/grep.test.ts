@@ -66,7 +66,7 @@ describe('results', () => {
     expect((await grep({ pattern: 'foo.*bar' })).facts.matches).toBe(0)
   })
 
-  it('SR-01 a pattern that begins with a dash is a pattern', async () => {
+  it('SR-01 FC-S06 a pattern that begins with a dash is a pattern', async () => {
     fill(sandbox, { 'a.txt': 'use --pdf-engine or -77\n' })
     for (const pattern of ['--pdf-engine', '-77', '--', '-e']) {
       expect((await grep({ pattern })).facts.matches, pattern).toBe(1)
@@ -116,6 +116,18 @@ describe('cap and pages', () => {
     expect((await grep({ pattern: 'hit', output_mode: 'files' })).body).toEqual(order)
   })
 
+  it('SR-01 a page far into a wide search shows its lines around once', async () => {
+    fill(sandbox, { 'a.txt': 'hit\nother\n'.repeat(6000), 'b.txt': 'hit\n' })
+    const { body, facts } = await grep({ pattern: 'hit', before: 1, after: 1, offset: 5500, limit: 2 })
+    expect(body).toEqual([
+      'a.txt',
+      ...[11000, 11001, 11002, 11003, 11004].map((n) => `  ${n}${n % 2 ? ': hit' : '- other'}`),
+    ])
+    expect(facts).toEqual({ matches: 2, files: 1, truncated: true, next_offset: 5502 })
+    const last = await grep({ pattern: 'hit', before: 1, after: 1, offset: 5999 })
+    expect(last.body).toEqual(['a.txt', '  11998- other', '  11999: hit', '  12000- other', '', 'b.txt', '  1: hit'])
+  })
+
   it('SR-01 the text stays within the inline limit unless a limit asks for more', async () => {
     fill(sandbox, { 'a.txt': `${'x'.repeat(400)}hit\n`.repeat(200) })
     const limits = { inlineText: 10_000 }
@@ -128,7 +140,7 @@ describe('cap and pages', () => {
     expect(rest.facts).toEqual({ matches: 200 - shown, files: 1, truncated: false })
   })
 
-  it('SR-01 a megabyte line is cut around the hit', async () => {
+  it('SR-01 FC-S07 a megabyte line is cut around the hit', async () => {
     fill(sandbox, { 'min.js': `${'a'.repeat(1_500_000)}needle${'é'.repeat(800_000)}`, 'after.js': 'needle' })
     const { text, body } = await grep({ pattern: 'needle' })
     expect(text.length).toBeLessThan(1_500)
@@ -145,7 +157,7 @@ describe('cap and pages', () => {
 })
 
 describe('odd files', () => {
-  it('SR-01 lines that are not UTF-8 are shown escaped beside others', async () => {
+  it('SR-01 FC-S03 lines that are not UTF-8 are shown escaped beside others', async () => {
     fill(sandbox, { 'gbk.txt': Buffer.from('d6d0cec46e6565646c650a', 'hex'), 'ok.txt': 'needle\n' })
     const { text, facts } = await grep({ pattern: 'needle' })
     expect(facts.matches).toBe(2)
@@ -160,7 +172,7 @@ describe('odd files', () => {
     for (const name of ['bom', 'le', 'be']) expect(text).toContain(`${name}.txt\n  2: nädel\n`)
   })
 
-  it('SR-01 names that are not UTF-8 are counted, names with line breaks are quoted, and nothing else is lost', async () => {
+  it('SR-01 FC-S02 names that are not UTF-8 are counted, names with line breaks are quoted, and nothing else is lost', async () => {
     const bad = Buffer.concat([Buffer.from(`${sandbox.root}/bad`), Buffer.from([0xff]), Buffer.from('.txt')])
     writeFileSync(bad, 'needle')
     fill(sandbox, { 'good.txt': 'needle', 'two\nlines.txt': 'needle' })
@@ -172,7 +184,7 @@ describe('odd files', () => {
     expect((await grep({ pattern: 'needle', output_mode: 'files' })).body).toEqual(['good.txt', '"two\\nlines.txt"'])
   })
 
-  it('SR-01 FIFOs are skipped, and named outright they are refused at once', async () => {
+  it('SR-01 FC-R02 FIFOs are skipped, and named outright they are refused at once', async () => {
     execFileSync('mkfifo', [path.join(sandbox.root, 'p')])
     fill(sandbox, { 'a.txt': 'needle' })
     expect((await grep({ pattern: 'needle', hidden: true, ignored: true })).facts.matches).toBe(1)
@@ -180,7 +192,7 @@ describe('odd files', () => {
     expect(error).toMatchObject({ code: 'invalid_arguments', message: expect.stringContaining('not a regular file') })
   })
 
-  it('SR-01 brackets, braces and spaces in path are literal', async () => {
+  it('SR-01 FC-S05 brackets, braces and spaces in path are literal', async () => {
     fill(sandbox, {
       'app/[slug]/page.tsx': 'x',
       'app/(group)/page.tsx': 'x',
@@ -219,7 +231,7 @@ describe('what is left out', () => {
     expect((await grep({ pattern: 'needle', type: 'js', output_mode: 'files' })).body).toEqual(['y.js'])
   })
 
-  it('SR-01 a glob or path that names a dot folder finds what is in it', async () => {
+  it('SR-01 FC-S01 a glob or path that names a dot folder finds what is in it', async () => {
     fill(sandbox, {
       '.github/workflows/ci.yml': 'node',
       'sub/.github/x.yml': 'node',
@@ -256,7 +268,7 @@ describe('failures', () => {
     expect((await refusal(() => grep({ pattern: 'a', path: 'nowhere' }))).code).toBe('not_found')
   })
 
-  it('PA-01 SR-03 folders outside the workspace are refused, also a sibling whose name begins alike', async () => {
+  it('PA-01 SR-03 FC-P05 folders outside the workspace are refused, also a sibling whose name begins alike', async () => {
     mkdirSync(`${sandbox.root}-evil`)
     writeFileSync(`${sandbox.root}-evil/f`, 'needle')
     for (const place of [`${sandbox.root}-evil`, '../ws-evil', '/', '..', sandbox.out]) {
@@ -277,7 +289,7 @@ describe('failures', () => {
 })
 
 describe("Kiki's home", () => {
-  it('PA-03 SR-03 inside the workspace it is skipped and said, also through links and hard links', async () => {
+  it('PA-03 SR-03 FC-S04 inside the workspace it is skipped and said, also through links and hard links', async () => {
     sandbox.remove()
     sandbox = createSandbox({ homeInside: true })
     fill(sandbox, { '.kiki/kiki.db': 'token', 'src/a.ts': 'token', '.env': 'token' })

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { silentLog } from '../../../src/lib/log.js'
@@ -26,6 +26,7 @@ export function createSearch() {
     processes,
     async close() {
       await processes.close()
+      rmSync(dir, { recursive: true, force: true })
       built.remove()
     },
   }
