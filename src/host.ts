@@ -58,7 +58,6 @@ export interface Host {
 }
 
 const PRUNE_EVERY_MS = 3_600_000
-const DAY_MS = 86_400_000
 
 /**
  * Starts the one host of a home: takes its lock, opens the database, recovers, listens (design §2).
@@ -126,13 +125,22 @@ async function open({ paths, config, clock, undo }: Opening) {
   const connections = createConnections({ store, clock, defaults: config.calls })
   const sessions = createSessions({ store, clock, connections, profiles: () => config.profiles, fence })
   const operations = createOperations({ store, clock, events, log, bootId })
-  const lifecycle = createLifecycle({ store, clock, events, connections, sessions, operations })
+  const lifecycle = createLifecycle({
+    store,
+    clock,
+    events,
+    connections,
+    sessions,
+    operations,
+    changesFolder: paths.changes,
+  })
   const processes = createProcesses({ dir: paths.run, log, env: environment() })
   undo.push(
     () => processes.close(),
     () => lifecycle.stopAll(),
   )
   const credentials = createCredentials({ key: secrets.credentialKey, homeId: secrets.homeId, clock })
+  const externalClients = config.experimental.external_clients
   const gate = {
     connections,
     sessions,
@@ -143,6 +151,7 @@ async function open({ paths, config, clock, undo }: Opening) {
     log,
     fence,
     changesFolder: paths.changes,
+    externalClients,
   }
   const parts = {
     paths,
@@ -161,6 +170,7 @@ async function open({ paths, config, clock, undo }: Opening) {
     lifecycle,
     processes,
     credentials,
+    externalClients,
     gate,
   }
   await settlePast(parts)
@@ -173,15 +183,7 @@ async function settlePast(parts: Parts): Promise<void> {
   const { store, clock, events, log, bootId, paths, gate, undo } = parts
   store.boots.begin(bootId, process.pid, clock.now())
   undo.push(() => store.boots.end(bootId, clock.now()))
-  const { accepted, unknown } = await recover({
-    store,
-    clock,
-    events,
-    log,
-    bootId,
-    changesFolder: paths.changes,
-  })
-  store.attachments.sweep('bridge', clock.now() - DAY_MS)
+  const { accepted, unknown } = await recover({ store, clock, events, log, bootId, changesFolder: paths.changes })
   if (unknown > 0) log.warn({ operations: unknown }, 'the outcome of operations of an earlier host is unknown')
   for (const row of accepted) {
     runClaimed(gate, row).catch((error: unknown) =>
@@ -225,7 +227,7 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   let port = 0
   const ownerUrl = () => `http://127.0.0.1:${port}`
   const host = { pid: process.pid, version, home: paths.dir, startedAt: clock.now(), ownerUrl }
-  const routes = ownerRoutes({ ...parts, auth, host, stop, externalClients: config.experimental.external_clients })
+  const routes = ownerRoutes({ ...parts, auth, host, stop })
   const files = readStaticFiles(fileURLToPath(new URL('../dist/web', import.meta.url)))
   const front = createOwnerFront({ auth, port: () => port, routes, files, log })
 
@@ -245,6 +247,7 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   undo.push(
     () => closeServer(socket),
     () => streams.closeAll(),
+    streams.sweepLater(),
   )
   const facts = {
     pid: host.pid,
