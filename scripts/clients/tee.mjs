@@ -1,0 +1,48 @@
+// Stands between a client and `kiki mcp`: copies both directions and writes each line to a log, with its time.
+// With a delay, answers to tools/call are held back for that long, to see what the client makes of a long call.
+// Usage: node tee.mjs LOG DELAY_MS COMMAND ARGS…
+import { spawn } from 'node:child_process'
+import { appendFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+const [log, delay, command, ...args] = process.argv.slice(2)
+if (!log || delay === undefined || !command) {
+  console.error('usage: node tee.mjs LOG DELAY_MS COMMAND ARGS…')
+  process.exit(2)
+}
+const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+const started = performance.now()
+/** Ids of the client's calls that are not answered. */
+const calls = new Set()
+
+function note(from, message) {
+  appendFileSync(log, `${JSON.stringify({ ms: Math.round(performance.now() - started), from, ...message })}\n`)
+}
+
+function copy(input, output, from, hold) {
+  createInterface({ input }).on('line', (line) => {
+    const message = JSON.parse(line)
+    note(from, { message })
+    if (from === 'client' && message.method === 'tools/call') calls.add(message.id)
+    const late = from === 'kiki' && message.method === undefined && calls.delete(message.id)
+    if (late && hold > 0) setTimeout(() => output.write(`${line}\n`), hold)
+    else output.write(`${line}\n`)
+  })
+}
+
+copy(process.stdin, child.stdin, 'client', 0)
+copy(child.stdout, process.stdout, 'kiki', Number(delay))
+process.stdin.on('end', () => {
+  note('client', { end: true })
+  child.stdin.end()
+})
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+  process.on(signal, () => {
+    note('client', { signal })
+    child.kill(signal)
+  })
+}
+child.on('exit', (code, signal) => {
+  note('kiki', { exit: code ?? signal })
+  process.exit(code ?? 1)
+})
