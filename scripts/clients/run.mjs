@@ -14,10 +14,15 @@ const { values, positionals } = parseArgs({
   options: {
     /** Folder in which the client's package is installed. */
     in: { type: 'string' },
-    /** edit, resume (no --session), refused */
+    /** edit, resume (no --session), refused, slow; see stepsOf. */
     scenario: { type: 'string', default: 'edit' },
-    /** Log the traffic of the bridge, and hold answers back for so many milliseconds. */
-    tee: { type: 'string' },
+    /** Log the traffic of the bridge. */
+    tee: { type: 'boolean', default: false },
+    /** Milliseconds by which the tee holds back each answer to a call, and the first message. */
+    hold: { type: 'string', default: '0' },
+    start: { type: 'string', default: '0' },
+    /** JSON that is merged into Kiki's entry in the client's settings. */
+    entry: { type: 'string' },
     /** Do not grant Kiki's tools in the client. */
     ask: { type: 'boolean', default: false },
     /** Seconds for the client's turn. */
@@ -30,7 +35,7 @@ const name = positionals[0]
 const client = CLIENTS[name]
 if (client === undefined || values.in === undefined) {
   console.error(
-    `usage: node run.mjs ${Object.keys(CLIENTS).join('|')} --in FOLDER [--scenario edit|resume|refused] [--tee MS] [--ask]`,
+    `usage: node run.mjs ${Object.keys(CLIENTS).join('|')} --in FOLDER [--scenario edit|resume|refused|slow] [--tee [--hold MS] [--start MS]] [--entry JSON] [--ask]`,
   )
   process.exit(2)
 }
@@ -43,6 +48,16 @@ const modelLog = join(base, 'model.jsonl')
 const model = await startStandIn({ steps: stepsOf(values.scenario), answer: 'The work is done.', log: modelLog })
 const env = { PATH: process.env.PATH, HOME: userHome, TERM: 'dumb', ...client.env(model.url) }
 const binary = programOf(name, values.in)
+
+/** The client's process group that runs now. */
+let running
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    if (running !== undefined) process.kill(-running, 'SIGKILL')
+    host.stop()
+    process.exit(1)
+  })
+}
 
 try {
   configure()
@@ -57,16 +72,23 @@ try {
   host.stop()
 }
 
+/** What the model is to do. Without `--session` every call names the session, as Kiki's instructions ask. */
 function stepsOf(scenario) {
-  const key = { _kiki: { idempotency_key: `try-${scenario}` } }
-  const read = { tool: 'Read', args: { path: 'a.txt' } }
-  const edit = { tool: 'Edit', args: { path: 'a.txt', old_string: 'second line', new_string: '2nd line', ...key } }
-  if (scenario === 'edit') return [read, edit]
-  if (scenario === 'refused') return [{ tool: 'Read', args: { path: 'absent.txt' } }, edit]
+  const control = scenario === 'resume' ? { session_ref: host.session } : {}
+  const keyed = { _kiki: { ...control, idempotency_key: `try-${scenario}` } }
+  const read = { tool: 'Read', args: { path: 'a.txt', _kiki: control } }
+  const edit = { tool: 'Edit', args: { path: 'a.txt', old_string: 'second line', new_string: '2nd line', ...keyed } }
   const list = { tool: 'kiki_session', args: { action: 'list' } }
   const resume = { tool: 'kiki_session', args: { action: 'resume', session_ref: host.session } }
-  if (scenario === 'resume') return [list, resume, read, edit]
-  throw new Error(`unknown scenario ${scenario}`)
+  const scenarios = {
+    // The same call with the same key again: answered from the record.
+    edit: [read, edit, edit],
+    resume: [list, resume, read, edit],
+    refused: [{ tool: 'Read', args: { path: 'absent.txt' } }, edit],
+    slow: [edit],
+  }
+  if (!(scenario in scenarios)) throw new Error(`no scenario ${scenario}: ${Object.keys(scenarios).join(', ')}`)
+  return scenarios[scenario]
 }
 
 /** Applies what `kiki connect` prints: by the client's own command where there is one, else into its settings file. */
@@ -81,18 +103,21 @@ function configure() {
     if (done.status !== 0) throw new Error(`${args.join(' ')}: ${done.status} ${done.stdout} ${done.stderr}`)
     if (!existsSync(file)) throw new Error(`${name} did not write ${file}: ${done.stdout} ${done.stderr}`)
   } else writeFileSync(file, JSON.stringify(printed.config))
-  if (client.settings === undefined) return
-  const settings = JSON.parse(readFileSync(file, 'utf8'))
-  writeFileSync(file, JSON.stringify({ ...settings, ...client.settings(model.url) }, null, 2))
+  if (file.endsWith('.toml')) return
+  const settings = { ...JSON.parse(readFileSync(file, 'utf8')), ...client.settings?.(model.url) }
+  const servers = settings.mcpServers ?? settings.mcp
+  Object.assign(servers.kiki, JSON.parse(values.entry ?? '{}'))
+  writeFileSync(file, JSON.stringify(settings, null, 2))
 }
 
 /** Puts the tee before the bridge's own command, wherever it stands. */
 function withTee(printed) {
-  if (values.tee === undefined) return printed
+  if (!values.tee) return printed
   const tee = [
     fileURLToPath(new URL('tee.mjs', import.meta.url)),
     join(base, 'bridge.jsonl'),
-    values.tee,
+    values.hold,
+    values.start,
     process.execPath,
   ]
   const main = /"([^"]*main\.js)"/.exec(JSON.stringify(printed.command ?? printed.config))?.[1]
@@ -113,9 +138,11 @@ function runClient(args, seconds) {
     child.stderr.on('data', (chunk) => {
       output += chunk
     })
+    running = child.pid
     const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), seconds * 1000)
     child.on('close', (code, signal) => {
       clearTimeout(timer)
+      running = undefined
       resolve({ code: code ?? signal, seconds: Math.round((performance.now() - started) / 100) / 10, output })
     })
   })

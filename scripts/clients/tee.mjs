@@ -1,13 +1,14 @@
 // Stands between a client and `kiki mcp`: copies both directions and writes each line to a log, with its time.
-// With a delay, answers to tools/call are held back for that long, to see what the client makes of a long call.
-// Usage: node tee.mjs LOG DELAY_MS COMMAND ARGS…
+// HOLD_MS holds each answer to tools/call back, to see what the client makes of a long call; START_MS holds its first
+// message back, to see what it does when a server is slow to start.
+// Usage: node tee.mjs LOG HOLD_MS START_MS COMMAND ARGS…
 import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-const [log, delay, command, ...args] = process.argv.slice(2)
-if (!log || delay === undefined || !command) {
-  console.error('usage: node tee.mjs LOG DELAY_MS COMMAND ARGS…')
+const [log, holdMs, startMs, command, ...args] = process.argv.slice(2)
+if (!log || startMs === undefined || !command) {
+  console.error('usage: node tee.mjs LOG HOLD_MS START_MS COMMAND ARGS…')
   process.exit(2)
 }
 const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -30,8 +31,8 @@ function copy(input, output, from, hold) {
   })
 }
 
-copy(process.stdin, child.stdin, 'client', 0)
-copy(child.stdout, process.stdout, 'kiki', Number(delay))
+setTimeout(() => copy(process.stdin, child.stdin, 'client', 0), Number(startMs))
+copy(child.stdout, process.stdout, 'kiki', Number(holdMs))
 process.stdin.on('end', () => {
   note('client', { end: true })
   child.stdin.end()
