@@ -7,6 +7,8 @@ export const gemini = {
   results: (body) =>
     (body.contents ?? []).flatMap((content) => content.parts ?? []).filter((part) => part.functionResponse),
   reply(response, body, action) {
+    // Gemini CLI adds this parameter to every tool; a real model uses it.
+    if (action.tool && JSON.stringify(body.tools).includes('"wait_for_previous"')) action.args.wait_for_previous = true
     const wantsJson = body.generationConfig?.responseMimeType === 'application/json'
     const text = wantsJson ? JSON.stringify(sideAnswer(body.generationConfig, action.text)) : action.text
     const part = action.tool ? { functionCall: { name: action.tool, args: action.args } } : { text }
