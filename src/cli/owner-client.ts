@@ -83,6 +83,8 @@ function send(paths: HomePaths, request: Request, body: Buffer | undefined): Pro
       agent: false,
       signal: request.signal,
       headers: {
+        // Also where there is nothing to say: the host takes no other kind from a page or a program (GU-62).
+        ...(request.method !== 'GET' && { 'content-type': 'application/json' }),
         ...Object.fromEntries(request.headers),
         ...pipeToken(paths),
         host: 'localhost',
@@ -96,7 +98,7 @@ function send(paths: HomePaths, request: Request, body: Buffer | undefined): Pro
 }
 
 /** Where the running host listens by its own word (GU-23), else where it would. */
-function currentSocket(paths: HomePaths): string {
+export function currentSocket(paths: HomePaths): string {
   try {
     return hostFile.parse(JSON.parse(readFileSync(paths.hostFile, 'utf8'))).socket
   } catch {

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
+import { readVersion } from '../lib/version.js'
 import { configCommand } from './config.js'
+import { connectCommand } from './connect-command.js'
 import { connectionsCommand } from './connections.js'
 import type { CommandContext } from './context.js'
 import { type Io, processIo } from './io.js'
@@ -9,6 +10,7 @@ import { openCommand } from './open.js'
 import { operationsCommand } from './operations.js'
 import { createOutput, reportError } from './output.js'
 import { sessionsCommand } from './sessions.js'
+import { startCommand } from './start.js'
 import { statusCommand } from './status.js'
 import { stopCommand } from './stop.js'
 
@@ -34,7 +36,7 @@ export async function runProgram(argv: readonly string[], io: Io = processIo()):
 export function buildProgram(context: CommandContext, said: string[]): Command {
   const program = new Command('kiki')
     .description('A local host service that lets AI clients you authorise work on your machine.')
-    .version(version(), '--version', 'print the version')
+    .version(readVersion(), '--version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .option('--home <dir>', "Kiki's home (default: $KIKI_HOME, else ~/.kiki)", folder)
@@ -46,11 +48,13 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
       outputError: () => {},
     })
     .exitOverride()
-    .addHelpText('after', '\nExample:\n  kiki config show --origin')
+    .addHelpText('after', '\nExample:\n  kiki start')
+  startCommand(program, context)
   stopCommand(program, context)
   statusCommand(program, context)
   openCommand(program, context)
   connectionsCommand(program, context)
+  connectCommand(program, context)
   sessionsCommand(program, context)
   operationsCommand(program, context)
   configCommand(program, context)
@@ -80,9 +84,4 @@ function wantsJson(argv: readonly string[]): boolean {
 function folder(value: string): string {
   if (value === '' || value.startsWith('-')) throw new InvalidArgumentError('Give a folder, or leave --home out.')
   return value
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

@@ -24,7 +24,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 /** A century: beyond it a date no longer fits the arithmetic of calendars. */
 const MAX_DAYS = 36_500
 
-const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const satisfies readonly LogLevel[]
+export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const satisfies readonly LogLevel[]
 
 function whole(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`

@@ -1,0 +1,130 @@
+import { rmSync } from 'node:fs'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { HomePaths } from '../config/home.js'
+import { loadConfig } from '../config/load.js'
+import type { Flag } from '../config/overrides.js'
+import { formatProblem } from '../config/problems.js'
+import { LOG_LEVELS } from '../config/schema.js'
+import type { Host, HostOptions } from '../host.js'
+import { KikiError } from '../lib/errors.js'
+import { loginUrl } from '../owner/open.js'
+import { type CommandContext, homeOf, ownerOf, withExample } from './context.js'
+import { currentSocket, resultOf } from './owner-client.js'
+import { startInBackground } from './start-background.js'
+import { hostStatus } from './status.js'
+
+interface StartFlags {
+  background?: boolean
+  port?: string
+  logLevel?: string
+}
+
+/** What `kiki start --json` prints once the host is ready (CL-01). */
+export interface Started {
+  pid: number
+  home: string
+  owner_url: string
+  login_url: string
+  socket: string
+  mcp_url: string
+}
+
+/** `kiki start` (CL-01): the host itself, or with `--background` a host that outlives the command. */
+export function startCommand(program: Command, context: CommandContext): void {
+  const start = program.command('start').description('start the host and print the link to the settings page')
+  start
+    .option('--background', 'return once a host is ready; one that runs already is fine')
+    .option('--port <n>', 'port of the settings page on 127.0.0.1 (default: any free one)', port)
+    .addOption(new Option('--log-level <level>', 'how much the log tells').choices(LOG_LEVELS))
+    .action(async (flags: StartFlags, command: Command) => {
+      const paths = homeOf(command)
+      if (flags.background) await background(context, paths, flags, command)
+      else await foreground(context, paths, flags)
+    })
+  withExample(start, 'kiki start', 'kiki start --background --json')
+}
+
+async function foreground({ output }: CommandContext, paths: HomePaths, flags: StartFlags): Promise<void> {
+  const { config, warnings } = await loadConfig({ file: paths.config, flags: configFlags(flags) })
+  for (const warning of warnings) await output.note(`warning: ${formatProblem(warning)}`)
+  const host = await openHost({ home: paths.dir, config })
+  const ended = untilEnded(host)
+  rmSync(paths.stopped, { force: true })
+  const started = describe(host, host.loginUrl())
+  await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`kiki stop\`.`)
+  await ended
+}
+
+/** Loads the host only here, since no other command needs it. */
+async function openHost(options: HostOptions): Promise<Host> {
+  const [{ createHost }, { DatabaseError }] = await Promise.all([import('../host.js'), import('../store/database.js')])
+  try {
+    return await createHost(options)
+  } catch (error) {
+    // Its message already says how to recover (GU-43).
+    if (error instanceof DatabaseError) throw new KikiError('internal_error', error.message, { cause: error })
+    throw error
+  }
+}
+
+/** Waits until the host has closed, by a signal or `kiki stop`; a second signal ends the process as ever. */
+async function untilEnded(host: Host): Promise<void> {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= host.close()
+    for (const signal of signals) process.off(signal, close)
+    // Awaited below, where a failure is reported.
+    closing.catch(() => undefined)
+  }
+  for (const signal of signals) process.once(signal, close)
+  await host.closed
+  for (const signal of signals) process.off(signal, close)
+  await closing
+}
+
+async function background(context: CommandContext, paths: HomePaths, flags: StartFlags, command: Command) {
+  const running = await runningHost(paths, command)
+  const started = running ?? (await startInBackground(paths, startArguments(flags), () => runningHost(paths, command)))
+  rmSync(paths.stopped, { force: true })
+  await context.output.result(started, () => words(started))
+}
+
+async function runningHost(paths: HomePaths, command: Command): Promise<Started | undefined> {
+  const status = await hostStatus(command)
+  if (!status) return undefined
+  const { code } = await resultOf(ownerOf(command).api.login.codes.$post())
+  const host = { pid: status.pid, home: status.home, ownerUrl: status.owner_url, socket: currentSocket(paths) }
+  return describe(host, loginUrl(status.owner_url, code))
+}
+
+function describe(host: Pick<Host, 'pid' | 'home' | 'ownerUrl' | 'socket'>, login: string): Started {
+  return {
+    pid: host.pid,
+    home: host.home,
+    owner_url: host.ownerUrl,
+    login_url: login,
+    socket: host.socket,
+    mcp_url: `${host.ownerUrl}/mcp`,
+  }
+}
+
+function words({ pid, home, login_url }: Started): string {
+  return `Kiki runs (pid ${pid}) on ${home}.\nSettings page, signed in once by this link:\n  ${login_url}`
+}
+
+function port(text: string): string {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
+  return text
+}
+
+function configFlags({ port, logLevel }: StartFlags): Flag[] {
+  return [
+    ...(port === undefined ? [] : [{ flag: '--port', key: 'owner.port', value: port }]),
+    ...(logLevel === undefined ? [] : [{ flag: '--log-level', key: 'log.level', value: logLevel }]),
+  ]
+}
+
+function startArguments(flags: StartFlags): string[] {
+  return configFlags(flags).flatMap(({ flag, value }) => [flag, value])
+}
