@@ -164,7 +164,7 @@ function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean):
   )
   const verb = dryRun ? 'Dry run, nothing was written; this would be' : outcome.created ? 'Created' : 'Edited'
   const lines = done.length === 1 ? linesOf(done[0]) : ''
-  const head = `${verb} ${outcome.display}: ${count} replacement${count === 1 ? '' : 's'}${lines}.`
+  const head = `${verb} ${outcome.display}: ${count} replacement${count === 1 ? '' : 's'}${lines}; sha256 ${outcome.sha256}.`
   const facts = {
     count,
     sha256: outcome.sha256,
@@ -172,7 +172,7 @@ function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean):
     ...(outcome.created ? { created: true } : {}),
     ...(dryRun ? { dry_run: true } : {}),
   }
-  return text([head, ...tolerant, diffOf(outcome)].join('\n'), facts)
+  return text([head, ...tolerant, diffOf(outcome)].filter((line) => line !== '').join('\n'), facts)
 }
 
 function linesOf(edit: EditedText | undefined): string {
@@ -182,15 +182,14 @@ function linesOf(edit: EditedText | undefined): string {
 }
 
 function diffOf({ before = Buffer.alloc(0), after, display }: Outcome): string {
-  const file = detect(after, false)
+  const file = detect(before.length > 0 ? before : after, false)
   if (!file.text) return ''
   const options = { path: display }
-  const bom = before.length === 0 ? 0 : file.bom
   if (unitSize(file.encoding) === 1) {
-    return unifiedDiffOfBytes(before.subarray(bom), after.subarray(file.bom), options)
+    return unifiedDiffOfBytes(before.subarray(file.bom), after.subarray(file.bom), options)
   }
   return unifiedDiff(
-    decode(before.subarray(bom), file.encoding),
+    decode(before.subarray(file.bom), file.encoding),
     decode(after.subarray(file.bom), file.encoding),
     options,
   )
