@@ -80,7 +80,9 @@ export async function createHost({ home, config, clock = systemClock }: HostOpti
     const listeners = await listen(parts, () => setImmediate(() => void close()))
     return { ...listeners, pid: process.pid, home: paths.dir, socket: paths.socket, close, closed: closed.promise }
   } catch (error) {
-    await close()
+    await close().catch((closing: unknown) => {
+      throw new AggregateError([error, closing], messageOf(error))
+    })
     throw error
   }
 }

@@ -26,7 +26,8 @@ export interface Started {
   owner_url: string
   login_url: string
   socket: string
-  mcp_url: string
+  /** Where local HTTP clients connect; null: this version serves clients through the bridge only. */
+  mcp_url: string | null
 }
 
 /** `kiki start` (CL-01): the host itself, or with `--background` a host that outlives the command. */
@@ -105,7 +106,7 @@ function describe(host: Pick<Host, 'pid' | 'home' | 'ownerUrl' | 'socket'>, logi
     owner_url: host.ownerUrl,
     login_url: login,
     socket: host.socket,
-    mcp_url: `${host.ownerUrl}/mcp`,
+    mcp_url: null,
   }
 }
 

@@ -1,3 +1,4 @@
+import { openSync } from 'node:fs'
 import pino from 'pino'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
@@ -18,7 +19,8 @@ export function createLog(target: { file: string } | 'stderr', level: LogLevel):
   const destination =
     target === 'stderr'
       ? pino.destination({ fd: 2, sync: true })
-      : pino.destination({ dest: target.file, mode: 0o600, mkdir: false, sync: false })
+      : // Opened here: what pino opens by itself is not ready yet when a start fails at once, and flushing it would throw.
+        pino.destination({ fd: openSync(target.file, 'a', 0o600), sync: false })
   const logger = pino(
     {
       level,
