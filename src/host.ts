@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import writeFileAtomic from 'write-file-atomic'
@@ -15,9 +15,9 @@ import { httpServer, listenOnLoopback, listenOnSocket } from './http/listen.js'
 import { readStaticFiles } from './http/static.js'
 import { deferred } from './lib/async.js'
 import { type Clock, systemClock } from './lib/clock.js'
-import { KikiError, messageOf } from './lib/errors.js'
+import { messageOf } from './lib/errors.js'
 import { newId } from './lib/ids.js'
-import { isObject, sha256 } from './lib/json.js'
+import { sha256 } from './lib/json.js'
 import { createLog } from './lib/log.js'
 import { readVersion } from './lib/version.js'
 import { createLifecycle } from './lifecycle/endings.js'
@@ -32,7 +32,7 @@ import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
-import { takeLock } from './store/lock.js'
+import { claimHome } from './store/lock.js'
 import { openStore } from './store/store.js'
 import { createHomeFence } from './workspace/fence.js'
 
@@ -57,7 +57,6 @@ export interface Host {
 }
 
 const PRUNE_EVERY_MS = 3_600_000
-const DAY_MS = 86_400_000
 
 /**
  * Starts the one host of a home: takes its lock, opens the database, recovers, listens (design §2).
@@ -65,9 +64,8 @@ const DAY_MS = 86_400_000
  */
 export async function createHost({ home, config, clock = systemClock }: HostOptions): Promise<Host> {
   const paths = prepareHome(home)
-  const unlock = takeLock(paths.lock)
-  if (unlock === undefined) throw alreadyRunning(paths)
-  const undo: Step[] = [unlock, () => rmSync(paths.hostFile, { force: true })]
+  const unlock = claimHome(paths)
+  const undo: Step[] = [unlock]
   let ending: Promise<void> | undefined
   const closed = deferred<void>()
   const close = () => {
@@ -75,8 +73,6 @@ export async function createHost({ home, config, clock = systemClock }: HostOpti
     return ending
   }
   try {
-    // At once, so that whoever is refused meanwhile can say by whom (GU-40); the addresses follow.
-    await tellWorld(paths, { pid: process.pid, home: paths.dir })
     const parts = await open({ paths, config, clock, undo })
     const listeners = await listen(parts, () => setImmediate(() => void close()))
     return { ...listeners, pid: process.pid, home: paths.dir, socket: paths.socket, close, closed: closed.promise }
@@ -127,13 +123,22 @@ async function open({ paths, config, clock, undo }: Opening) {
   const connections = createConnections({ store, clock, defaults: config.calls })
   const sessions = createSessions({ store, clock, connections, profiles: () => config.profiles, fence })
   const operations = createOperations({ store, clock, events, log, bootId })
-  const lifecycle = createLifecycle({ store, clock, events, connections, sessions, operations })
+  const lifecycle = createLifecycle({
+    store,
+    clock,
+    events,
+    connections,
+    sessions,
+    operations,
+    changesFolder: paths.changes,
+  })
   const processes = createProcesses({ dir: paths.run, log, env: environment() })
   undo.push(
     () => processes.close(),
     () => lifecycle.stopAll(),
   )
   const credentials = createCredentials({ key: secrets.credentialKey, homeId: secrets.homeId, clock })
+  const externalClients = config.experimental.external_clients
   const gate = {
     connections,
     sessions,
@@ -144,6 +149,7 @@ async function open({ paths, config, clock, undo }: Opening) {
     log,
     fence,
     changesFolder: paths.changes,
+    externalClients,
   }
   const parts = {
     paths,
@@ -162,6 +168,7 @@ async function open({ paths, config, clock, undo }: Opening) {
     lifecycle,
     processes,
     credentials,
+    externalClients,
     gate,
   }
   await settlePast(parts)
@@ -182,7 +189,6 @@ async function settlePast(parts: Parts): Promise<void> {
     bootId,
     changesFolder: paths.changes,
   })
-  store.attachments.sweep('bridge', clock.now() - DAY_MS)
   if (unknown > 0) log.warn({ operations: unknown }, 'the outcome of operations of an earlier host is unknown')
   for (const row of accepted) {
     runClaimed(gate, row).catch((error: unknown) =>
@@ -226,7 +232,7 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   let port = 0
   const ownerUrl = () => `http://127.0.0.1:${port}`
   const host = { pid: process.pid, version, home: paths.dir, startedAt: clock.now(), ownerUrl }
-  const routes = ownerRoutes({ ...parts, auth, host, stop, externalClients: config.experimental.external_clients })
+  const routes = ownerRoutes({ ...parts, auth, host, stop })
   const files = readStaticFiles(fileURLToPath(new URL('../dist/web', import.meta.url)))
   const front = createOwnerFront({ auth, port: () => port, routes, files, log })
 
@@ -247,6 +253,7 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   undo.push(
     () => socket.close(),
     () => streams.closeAll(),
+    streams.sweepLater(),
   )
   const facts = {
     pid: host.pid,
@@ -256,35 +263,10 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
     owner_url: ownerUrl(),
     socket: paths.socket,
   }
-  await tellWorld(paths, facts)
+  await writeFileAtomic(paths.hostFile, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 })
   undo.push(() => rmSync(paths.hostFile, { force: true }))
   log.info(facts, 'started')
   return { ownerUrl: ownerUrl(), loginUrl: () => loginUrl(ownerUrl(), auth.codes.create().code) }
-}
-
-async function tellWorld(paths: HomePaths, facts: object): Promise<void> {
-  await writeFileAtomic(paths.hostFile, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 })
-}
-
-function alreadyRunning(paths: HomePaths): KikiError {
-  const pid = runningPid(paths)
-  const who = pid === undefined ? 'another process' : `pid ${pid}`
-  return new KikiError('conflict', `A Kiki host already runs on the home ${paths.dir} (${who}).`, {
-    hint: 'Use it (`kiki status`), or end it with `kiki stop`.',
-    data: { home: paths.dir, ...(pid === undefined ? {} : { pid }) },
-  })
-}
-
-/** The pid in `host.json`, unless that was left by a host that is gone. */
-function runningPid(paths: HomePaths): number | undefined {
-  try {
-    const facts: unknown = JSON.parse(readFileSync(paths.hostFile, 'utf8'))
-    const pid = isObject(facts) && typeof facts.pid === 'number' ? facts.pid : undefined
-    if (pid !== undefined) process.kill(pid, 0)
-    return pid
-  } catch {
-    return undefined // It took the lock this instant, and writes the file next.
-  }
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))

@@ -33,7 +33,7 @@ interface Bridge extends Streams {
 /** After an owner's `kiki stop`, or with `--no-start`, a host may come back for this long before the bridge ends. */
 const PATIENCE_MS = 10_000
 /** From the end of standard input to the end of the bridge at most 2 s (GU-23): for answers, then for the last bytes. */
-const LAST_ANSWERS_MS = 1500
+const LAST_ANSWERS_MS = 1200
 const LAST_BYTES_MS = 300
 /** Lines of a host are its own results, which it cuts long before this. */
 const MAX_HOST_LINE_BYTES = 64 * 1024 * 1024

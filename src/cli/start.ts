@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { HomePaths } from '../config/home.js'
 import { loadConfig } from '../config/load.js'
@@ -16,6 +16,7 @@ import { hostStatus } from './status.js'
 
 interface StartFlags {
   background?: boolean
+  unlessStopped?: boolean
   port?: string
   logLevel?: string
 }
@@ -27,7 +28,8 @@ export interface Started {
   owner_url: string
   login_url: string
   socket: string
-  mcp_url: string
+  /** Where local HTTP clients connect; null: this version serves clients through the bridge only. */
+  mcp_url: string | null
 }
 
 /** `kiki start` (CL-01): the host itself, or with `--background` a host that outlives the command. */
@@ -36,13 +38,21 @@ export function startCommand(program: Command, context: CommandContext): void {
   start
     .option('--background', 'return once a host is ready; one that runs already is fine')
     .option('--port <n>', 'port of the settings page on 127.0.0.1 (default: any free one)', port)
+    .addOption(new Option('--unless-stopped', 'for bridges: refuse after `kiki stop`').hideHelp())
     .addOption(new Option('--log-level <level>', 'how much the log tells').choices(LOG_LEVELS))
     .action(async (flags: StartFlags, command: Command) => {
       const paths = homeOf(command)
+      if (flags.unlessStopped && existsSync(paths.stopped)) throw stoppedByOwner(paths)
       if (flags.background) await background(context, paths, flags, command)
       else await foreground(context, paths, flags)
     })
   withExample(start, 'kiki start', 'kiki start --background --json')
+}
+
+function stoppedByOwner(paths: HomePaths): KikiError {
+  return new KikiError('conflict', `Kiki was stopped by its owner (home ${paths.dir}).`, {
+    hint: `Run \`kiki start --home ${paths.dir}\`.`,
+  })
 }
 
 async function foreground({ output }: CommandContext, paths: HomePaths, flags: StartFlags): Promise<void> {
@@ -55,7 +65,7 @@ async function foreground({ output }: CommandContext, paths: HomePaths, flags: S
     const closing = signal.came.then(() => host.close())
     // Awaited below, where a failure is reported.
     closing.catch(() => undefined)
-    rmSync(paths.stopped, { force: true })
+    if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
     const started = describe(host, host.loginUrl())
     await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`kiki stop\`.`)
     await host.closed
@@ -97,7 +107,7 @@ function firstSignal(): { came: Promise<void>; seen(): boolean; forget(): void }
 async function background(context: CommandContext, paths: HomePaths, flags: StartFlags, command: Command) {
   const running = await runningHost(paths, command)
   const started = running ?? (await startInBackground(paths, startArguments(flags), () => runningHost(paths, command)))
-  rmSync(paths.stopped, { force: true })
+  if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
   await context.output.result(started, () => words(started))
 }
 
@@ -116,7 +126,7 @@ function describe(host: Pick<Host, 'pid' | 'home' | 'ownerUrl' | 'socket'>, logi
     owner_url: host.ownerUrl,
     login_url: login,
     socket: host.socket,
-    mcp_url: `${host.ownerUrl}/mcp`,
+    mcp_url: null,
   }
 }
 
@@ -137,5 +147,6 @@ function configFlags({ port, logLevel }: StartFlags): Flag[] {
 }
 
 function startArguments(flags: StartFlags): string[] {
-  return configFlags(flags).flatMap(({ flag, value }) => [flag, value])
+  const given = configFlags(flags).flatMap(({ flag, value }) => [flag, value])
+  return flags.unlessStopped ? ['--unless-stopped', ...given] : given
 }

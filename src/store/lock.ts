@@ -1,5 +1,7 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
+import type { HomePaths } from '../config/home.js'
 import { KikiError, messageOf, systemCode } from '../lib/errors.js'
 
 /**
@@ -30,5 +32,41 @@ export function takeLock(file: string): (() => void) | undefined {
       hint: 'It holds no data: see that no Kiki host runs on this home, remove it, and start again.',
       cause: error,
     })
+  }
+}
+
+/**
+ * Makes this process the one host of a home, and says so in `run/host.pid` (GU-40). `host.json` of a host that died is
+ * removed; the new one writes its own once it is ready.
+ * @returns gives the home free.
+ * @throws KikiError `conflict` naming home and pid when another host has it.
+ */
+export function claimHome(paths: HomePaths): () => void {
+  const unlock = takeLock(paths.lock)
+  const pidFile = join(paths.run, 'host.pid')
+  if (unlock === undefined) throw alreadyRunning(paths.dir, readPid(pidFile))
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  rmSync(paths.hostFile, { force: true })
+  return () => {
+    rmSync(pidFile, { force: true })
+    unlock()
+  }
+}
+
+function alreadyRunning(home: string, pid: number | undefined): KikiError {
+  const who = pid === undefined ? 'another process' : `pid ${pid}`
+  return new KikiError('conflict', `A Kiki host already runs on the home ${home} (${who}).`, {
+    hint: 'Use it (`kiki status`), or end it with `kiki stop`.',
+    data: { home, ...(pid === undefined ? {} : { pid }) },
+  })
+}
+
+function readPid(file: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'))
+    return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined // It took the lock this instant, and writes the file next.
+    throw error
   }
 }

@@ -1,23 +1,27 @@
-import { remove as deleteTool } from './files/delete.js'
-import { editTool } from './files/edit.js'
-import { list as listTool } from './files/list.js'
-import { makeDirectory as makeDirectoryTool } from './files/make-directory.js'
-import { move as moveTool } from './files/move.js'
-import { multiEditTool } from './files/multi-edit.js'
+import { remove } from './files/delete.js'
+import { edit } from './files/edit.js'
+import { list } from './files/list.js'
+import { makeDirectory } from './files/make-directory.js'
+import { move } from './files/move.js'
+import { multiEdit } from './files/multi-edit.js'
 import { createRead } from './files/read.js'
-import { write as writeTool } from './files/write.js'
+import { write } from './files/write.js'
+import { glob } from './search/glob.js'
+import { grep } from './search/grep.js'
 import type { Tool } from './tool.js'
 
 /** Every native tool, in the order in which clients see them. */
 export const CATALOG: readonly Tool[] = [
   createRead(),
-  writeTool,
-  editTool,
-  multiEditTool,
-  listTool,
-  moveTool,
-  deleteTool,
-  makeDirectoryTool,
+  write,
+  edit,
+  multiEdit,
+  list,
+  move,
+  remove,
+  makeDirectory,
+  grep,
+  glob,
 ]
 
 const BY_NAME = new Map(CATALOG.map((tool) => [tool.name, tool]))

@@ -159,7 +159,8 @@ function keep(path: string, header: Buffer, before: Uint8Array | undefined): voi
     makeFolder(dirname(path))
     const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600)
     try {
-      writeAll(fd, before === undefined || before.length === 0 ? header : Buffer.concat([header, before]))
+      writeAll(fd, header)
+      if (before !== undefined) writeAll(fd, before)
       fsyncSync(fd)
     } catch (error) {
       rmSync(path, { force: true })

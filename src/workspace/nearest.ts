@@ -4,6 +4,8 @@ import { cutText } from './encoding.js'
 const SEARCHED_CHARS = 1024 * 1024
 /** Characters of one line that are compared. */
 const LINE_CHARS = 400
+/** Places of one line (say `}`) in the wanted text that may vote. */
+const SAME_LINES = 20
 const SHOWN_LINES = 12
 const SHOWN_LINE_CHARS = 160
 /** Below this likeness a region is no help. */
@@ -48,13 +50,14 @@ function byEqualLines(lines: readonly string[], sought: readonly string[]): numb
   const places = new Map<string, number[]>()
   for (const [index, line] of sought.entries()) {
     const key = line.trim()
-    if (key !== '') places.set(key, [...(places.get(key) ?? []), index])
+    const known = places.get(key) ?? []
+    if (key !== '' && known.length < SAME_LINES) places.set(key, [...known, index])
   }
   const votes = new Map<number, number>()
   let best: number | undefined
   for (const [index, line] of lines.entries()) {
     if (line.length > SEARCHED_CHARS / 4) continue
-    for (const at of (places.get(line.trim()) ?? []).slice(0, 20)) {
+    for (const at of places.get(line.trim()) ?? []) {
       const count = (votes.get(index - at) ?? 0) + 1
       votes.set(index - at, count)
       if (best === undefined || count > (votes.get(best) ?? 0)) best = index - at

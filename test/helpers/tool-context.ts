@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { KikiError } from '../../src/lib/errors.js'
 import { newId } from '../../src/lib/ids.js'
 import type { Processes } from '../../src/processes/processes.js'
-import type { ToolContext } from '../../src/tools/tool.js'
+import type { Tool, ToolContext } from '../../src/tools/tool.js'
 import { createHomeFence, type HomeFence } from '../../src/workspace/fence.js'
 import { createJournal } from '../../src/workspace/journal.js'
 import { openWorkspace } from '../../src/workspace/workspace.js'
@@ -70,4 +70,15 @@ export async function refusal(action: () => unknown): Promise<KikiError> {
     throw error
   }
   throw new Error('expected a KikiError, but nothing was thrown')
+}
+
+/** Runs a tool as the gate does, arguments parsed; returns its text and facts. */
+export async function runTool(
+  tool: Tool,
+  context: ToolContext,
+  args: Record<string, unknown>,
+): Promise<{ text: string; facts: Record<string, unknown> }> {
+  const result = await tool.run(context, tool.input.parse(args))
+  const texts = result.content.map((block) => (block.type === 'text' ? block.text : ''))
+  return { text: texts.join('\n'), facts: result.facts ?? {} }
 }

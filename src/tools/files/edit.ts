@@ -3,7 +3,7 @@ import { defineTool } from '../tool.js'
 import { editFields, editFile, fileFields, toTextEdit } from './apply-edits.js'
 
 /** The tool `Edit` (FI-07, FI-08, FI-11). */
-export const editTool = defineTool({
+export const edit = defineTool({
   name: 'Edit',
   title: 'Edit a file',
   description: [

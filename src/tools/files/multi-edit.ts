@@ -6,7 +6,7 @@ import { editFields, editFile, fileFields, toTextEdit } from './apply-edits.js'
 const MAX_EDITS = 100
 
 /** The tool `MultiEdit` (FI-09, FI-11). */
-export const multiEditTool = defineTool({
+export const multiEdit = defineTool({
   name: 'MultiEdit',
   title: 'Edit a file in several places',
   description: [
