@@ -45,8 +45,16 @@ export function claimHome(paths: HomePaths): () => void {
   const unlock = takeLock(paths.lock)
   const pidFile = join(paths.run, 'host.pid')
   if (unlock === undefined) throw alreadyRunning(paths.dir, readPid(pidFile))
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
-  rmSync(paths.hostFile, { force: true })
+  try {
+    writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+    rmSync(paths.hostFile, { force: true })
+  } catch (error) {
+    unlock()
+    throw new KikiError('conflict', `The home ${paths.dir} cannot be written (${messageOf(error)}).`, {
+      hint: 'See that its disk is not full and that only Kiki has made what stands there, then start again.',
+      cause: error,
+    })
+  }
   return () => {
     rmSync(pidFile, { force: true })
     unlock()
@@ -61,12 +69,16 @@ function alreadyRunning(home: string, pid: number | undefined): KikiError {
   })
 }
 
+/** Undefined where nothing is known for certain: the other host took the lock this instant and writes the file next. */
 function readPid(file: string): number | undefined {
   try {
     const pid = Number(readFileSync(file, 'utf8'))
-    return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined
+    if (!Number.isSafeInteger(pid) || pid <= 0) return undefined
+    // One that is gone did not take the lock; its host was killed and left the file.
+    process.kill(pid, 0)
+    return pid
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined // It took the lock this instant, and writes the file next.
+    if (['ENOENT', 'ESRCH', 'EISDIR'].includes(systemCode(error) ?? '')) return undefined
     throw error
   }
 }
