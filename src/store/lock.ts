@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import type { HomePaths } from '../config/home.js'
@@ -37,7 +37,7 @@ export function takeLock(file: string): (() => void) | undefined {
 
 /**
  * Makes this process the one host of a home, and says so in `run/host.pid` (GU-40). `host.json` of a host that died is
- * removed; the new one writes its own once it is ready.
+ * removed, with the sockets of its children; the new one writes its own once it is ready.
  * @returns gives the home free.
  * @throws KikiError `conflict` naming home and pid when another host has it.
  */
@@ -48,6 +48,7 @@ export function claimHome(paths: HomePaths): () => void {
   try {
     writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
     rmSync(paths.hostFile, { force: true })
+    sweepRun(paths.run)
   } catch (error) {
     unlock()
     throw new KikiError('conflict', `The home ${paths.dir} cannot be written (${messageOf(error)}).`, {
@@ -58,6 +59,13 @@ export function claimHome(paths: HomePaths): () => void {
   return () => {
     rmSync(pidFile, { force: true })
     unlock()
+  }
+}
+
+/** Removes the sockets of a killed host's launchers, which ended with it. */
+function sweepRun(run: string): void {
+  for (const name of readdirSync(run)) {
+    if (name.startsWith('run-')) rmSync(join(run, name), { recursive: true, force: true })
   }
 }
 
