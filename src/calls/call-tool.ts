@@ -1,5 +1,4 @@
-import type { Connection, Connections } from '../grants/connections.js'
-import type { Clock } from '../lib/clock.js'
+import type { Connection } from '../grants/connections.js'
 import type { Reply } from '../lib/content.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
@@ -10,7 +9,7 @@ import { refusal } from '../operations/present.js'
 import { decide } from '../policy/decide.js'
 import { parseMode } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
-import type { Session, Sessions } from '../sessions/sessions.js'
+import type { Profile, Session, Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
@@ -20,6 +19,7 @@ import { openWorkspace } from '../workspace/workspace.js'
 import type { Caller, ToolRequest } from './caller.js'
 import type { RateLimit } from './rate.js'
 import {
+  type AuthenticateDeps,
   authenticate,
   checkProfile,
   findTool,
@@ -27,15 +27,15 @@ import {
   mustBeAllowed,
   type ParsedCall,
   parseArguments,
+  withoutReplay,
 } from './steps.js'
+import { countCall, lanesOf, narrowed } from './terms.js'
 
-export interface GateDeps {
-  connections: Connections
+export interface GateDeps extends AuthenticateDeps {
   sessions: Sessions
   operations: Operations
   processes: Processes
   rate: RateLimit
-  clock: Clock
   log: Log
   /** Kiki's home, fenced off from every tool (PA-03). */
   fence: HomeFence
@@ -46,14 +46,16 @@ export interface GateDeps {
 /** The one gate: every tool that runs, runs through here (design §5). */
 export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequest): Promise<Reply> {
   try {
-    const connection = authenticate(deps, caller)
-    const tool = findTool(connection, request.name)
-    const call = parseArguments(tool, connection, request.arguments)
+    const granted = authenticate(deps, caller)
+    const tool = findTool(granted, request.name)
+    const call = parseArguments(tool, granted, request.arguments)
     const session = deps.sessions.resolve(caller, call.control.session_ref)
+    const profile = deps.sessions.profileOf(session)
+    const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
-    const decision = decideFor(deps, tool, connection, session)
+    const decision = decideFor(tool, connection, session, profile)
     mustBeAllowed(decision)
-    deps.rate.count(connection.id, connection.grant.rate)
+    countCall(deps.rate, connection, session, profile)
     const claim = await deps.operations.claim({
       connection,
       session,
@@ -63,14 +65,16 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
       key: call.control.idempotency_key,
       client: caller.client,
       decision,
+      lanes: lanesOf(connection, session, profile),
     })
+    deps.connections.touch(connection)
     if (claim.kind === 'over') return deps.operations.replay(claim.row, limitsOf(connection))
     if (claim.kind === 'new') {
       deps.sessions.touch(session.ref)
+      const waits = claim.live.row.status === 'accepted'
       void deps.operations.run(
         claim.live,
-        connection.grant.concurrency,
-        workOf(deps, tool, call.args, workspace, connection),
+        waits ? decidedAgain(deps, claim.live.row) : workOf(deps, tool, call.args, workspace, connection),
       )
     }
     return await follow(deps, claim.live, connection, call, request)
@@ -81,25 +85,36 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
 
 /** The lower half of the gate, for an operation that was accepted earlier: a late approval, or one left by a dead host. */
 export async function runClaimed(deps: GateDeps, row: OperationRow): Promise<void> {
-  const connection = deps.connections.require(row.connection_id)
-  const live = deps.operations.adopt(row, limitsOf(connection))
-  await deps.operations.run(live, connection.grant.concurrency, (running) => {
-    authenticate(deps, { connectionId: connection.id, holder: 'recovery' })
-    const tool = findTool(connection, row.tool)
+  const session = deps.sessions.require(row.session_ref)
+  const profile = deps.sessions.knownProfileOf(session)
+  const connection = narrowed(deps.connections.require(row.connection_id), profile)
+  const live = deps.operations.adopt(row, {
+    limits: limitsOf(connection),
+    lanes: lanesOf(connection, session, profile),
+  })
+  await deps.operations.run(live, decidedAgain(deps, row))
+}
+
+/** The work of a call that had to wait: it begins only if the call would be allowed now as well (GU-02). */
+function decidedAgain(deps: GateDeps, row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments'>) {
+  return (live: Live) => {
+    const granted = authenticate(deps, { connectionId: row.connection_id, holder: 'queue' })
+    const tool = findTool(granted, row.tool)
     const args = tool.input.parse(JSON.parse(row.arguments))
     const session = deps.sessions.require(row.session_ref)
-    mustBeAllowed(decideFor(deps, tool, connection, session))
-    return workOf(deps, tool, args, workspaceOf(deps, connection, session), connection)(running)
-  })
+    const profile = deps.sessions.profileOf(session)
+    const connection = narrowed(granted, profile)
+    mustBeAllowed(decideFor(tool, connection, session, profile))
+    return workOf(deps, tool, args, workspaceOf(deps, connection, session), connection)(live)
+  }
 }
 
 function workspaceOf(deps: GateDeps, connection: Connection, session: Session): Workspace {
   return openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
 }
 
-function decideFor(deps: GateDeps, tool: Tool, connection: Connection, session: Session) {
-  const profile = deps.sessions.profileOf(session)
-  checkProfile(tool, connection, profile)
+function decideFor(tool: Tool, connection: Connection, session: Session, profile: Profile | undefined) {
+  checkProfile(tool, connection, session, profile)
   const profileMode = profile?.mode === undefined ? undefined : parseMode(profile.mode)
   return decide({
     tool,
@@ -154,12 +169,6 @@ async function follow(
     signal?.removeEventListener('abort', stop)
     if (onProgress !== undefined) live.listeners.delete(onProgress)
   }
-}
-
-/** The result of a call whose key Kiki made says that a retry would run again (spec/control.md, "Shapes"). */
-function withoutReplay(reply: Reply): Reply {
-  const note = 'No idempotency key was given: a retry of this call would run again.'
-  return { ...reply, content: [...reply.content, { type: 'text', text: note }] }
 }
 
 /** Every refusal in one place; anything that is not a KikiError is a bug and is logged with its id. */

@@ -3,20 +3,27 @@ import type { z } from 'zod'
 import { isShared } from '../exposure/catalog.js'
 import type { Connection, Connections } from '../grants/connections.js'
 import type { Clock } from '../lib/clock.js'
+import type { Reply } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import { connectionPaused, connectionRevoked } from '../operations/claim.js'
 import type { Decision } from '../policy/decide.js'
-import type { Profile } from '../sessions/sessions.js'
+import type { Profile, Session } from '../sessions/sessions.js'
 import { findNative } from '../tools/catalog.js'
 import { type KikiArguments, kikiArguments } from '../tools/schema.js'
 import type { Tool } from '../tools/tool.js'
 import type { Caller } from './caller.js'
 
+export interface AuthenticateDeps {
+  connections: Connections
+  clock: Clock
+  /** Whether the owner lets clients use Kiki at all (GR-01). */
+  externalClients: boolean
+}
+
 /** The caller's connection, as it stands now. @throws KikiError when it is paused, revoked, expired or gone. */
-export function authenticate(
-  { connections, clock }: { connections: Connections; clock: Clock },
-  caller: Caller,
-): Connection {
+export function authenticate(deps: AuthenticateDeps, caller: Caller): Connection {
+  mustAllowClients(deps)
+  const { connections, clock } = deps
   const connection = connections.get(caller.connectionId)
   if (connection === undefined || connection.status === 'revoked') throw connectionRevoked()
   if (connection.status === 'paused') throw connectionPaused()
@@ -26,27 +33,41 @@ export function authenticate(
       `This connection expired at ${new Date(connection.expiresAt).toISOString()}.`,
       {
         hint: `The owner can renew it: kiki connections set ${connection.id} --expires …`,
+        data: { setting: 'connection.expires_at' },
       },
     )
   }
   return connection
 }
 
+/** @throws KikiError `permission_denied` where the owner turned external clients off (GR-01). */
+export function mustAllowClients({ externalClients }: Pick<AuthenticateDeps, 'externalClients'>): void {
+  if (externalClients) return
+  throw new KikiError('permission_denied', 'The owner has turned external clients off.', {
+    hint: 'The setting is experimental.external_clients (or KIKI_EXPERIMENTAL_EXTERNAL_CLIENTS); changing it takes a restart of the host.',
+    data: { setting: 'experimental.external_clients' },
+  })
+}
+
 /** A tool that some session of this connection could share; what the grant does not share is not found. */
 export function findTool(connection: Connection, name: string): Tool {
   const tool = findNative(name)
-  if (tool === undefined || !isShared(tool, connection, undefined)) throw toolUnavailable(name)
+  if (tool === undefined) throw toolUnavailable(name, 'connection.tools')
+  if (tool.family === 'shell' && !connection.grant.allow_commands)
+    throw toolUnavailable(name, 'connection.allow_commands')
+  if (!isShared(tool, connection, undefined)) throw toolUnavailable(name, 'connection.tools')
   return tool
 }
 
 /** A profile narrows its connection (GR-06). */
-export function checkProfile(tool: Tool, connection: Connection, profile: Profile | undefined): void {
-  if (!isShared(tool, connection, profile)) throw toolUnavailable(tool.name)
+export function checkProfile(tool: Tool, connection: Connection, session: Session, profile: Profile | undefined): void {
+  if (!isShared(tool, connection, profile)) throw toolUnavailable(tool.name, `profiles.${session.profile}.tools`)
 }
 
-function toolUnavailable(name: string): KikiError {
-  return new KikiError('tool_unavailable', `There is no tool "${name}" for this connection.`, {
-    hint: 'List the tools again; the owner decides in Kiki which tools a connection shares (connection.tools).',
+function toolUnavailable(name: string, setting: string): KikiError {
+  return new KikiError('tool_unavailable', `There is no tool "${name}" here for this connection.`, {
+    hint: `List the tools again; the owner decides in Kiki which tools are shared (${setting}).`,
+    data: { setting },
   })
 }
 
@@ -68,10 +89,29 @@ export function parseArguments(tool: Tool, connection: Connection, given: Record
   const control = parseControl(_kiki)
   const parsed = tool.input.safeParse(raw)
   if (!parsed.success) throw invalidArguments(tool.name, parsed.error)
-  if (tool.effect === 'read' || control.idempotency_key !== undefined)
-    return { raw, args: parsed.data, control, keyMade: false }
-  if (connection.grant.idempotency === 'required') throw keyRequired(tool.name)
-  return { raw, args: parsed.data, control: { ...control, idempotency_key: `auto-${randomUUID()}` }, keyMade: true }
+  if (tool.effect === 'read') return { raw, args: parsed.data, control, keyMade: false }
+  const { key, made } = keyFor(tool.name, connection, control)
+  return { raw, args: parsed.data, control: { ...control, idempotency_key: key }, keyMade: made }
+}
+
+/**
+ * The key of a side effect: the client's, or one that Kiki makes where the connection's `idempotency` is `auto`.
+ * @throws KikiError `idempotency_required`.
+ */
+export function keyFor(
+  what: string,
+  connection: Connection,
+  control: KikiArguments | undefined,
+): { key: string; made: boolean } {
+  if (control?.idempotency_key !== undefined) return { key: control.idempotency_key, made: false }
+  if (connection.grant.idempotency === 'required') throw keyRequired(what)
+  return { key: `auto-${randomUUID()}`, made: true }
+}
+
+/** The result of a call whose key Kiki made says that a retry would run again (spec/control.md, "Shapes"). */
+export function withoutReplay(reply: Reply): Reply {
+  const note = 'No idempotency key was given: a retry of this call would run again.'
+  return { ...reply, content: [...reply.content, { type: 'text', text: note }] }
 }
 
 /** Reads `_kiki`. @throws KikiError `invalid_arguments`. */
@@ -81,7 +121,7 @@ export function parseControl(given: unknown): KikiArguments {
   return control.data
 }
 
-export function keyRequired(tool: string): KikiError {
+function keyRequired(tool: string): KikiError {
   return new KikiError('idempotency_required', `${tool} has side effects and needs _kiki.idempotency_key.`, {
     hint: `Call again with "_kiki": {"idempotency_key": "${randomUUID()}"}, and repeat that key only to retry the very same call.`,
   })

@@ -52,7 +52,8 @@ function control<Args>(
         const connection = authenticate(deps, caller)
         const parsed = input.safeParse(request.arguments)
         if (!parsed.success) throw invalidArguments(name, parsed.error)
-        deps.rate.count(connection.id, connection.grant.rate)
+        deps.rate.count(connection.id, connection.grant.rate, 'connection.rate')
+        deps.connections.touch(connection)
         return await run(deps, { caller, connection, args: parsed.data, request })
       } catch (error) {
         return refused(deps, name, error)

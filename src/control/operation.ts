@@ -1,5 +1,7 @@
 import type { z } from 'zod'
-import type { Reply } from '../lib/content.js'
+import { inlineWait } from '../calls/steps.js'
+import { narrowed } from '../calls/terms.js'
+import { type Reply, safeCut } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import { isTerminal, limitsOf } from '../operations/operations.js'
 import { readPage } from '../operations/pages.js'
@@ -22,18 +24,19 @@ export async function controlOperation(deps: ControlDeps, call: Call): Promise<R
     })
   }
   const row = await deps.operations.find(call.connection.id, id)
+  const connection = narrowed(call.connection, deps.sessions.knownProfileOf(deps.sessions.get(row.session_ref)))
   switch (call.args.action) {
     case 'get':
       return get(deps, row)
     case 'wait':
-      return wait(deps, call, row)
+      return wait(deps, { ...call, connection }, row)
     case 'cancel':
       return cancel(deps, row)
     case 'read':
       return readPage(deps.store, row, {
         part: call.args.part,
         offset: call.args.offset,
-        limit: call.args.limit ?? call.connection.grant.inline_text_limit,
+        limit: call.args.limit ?? connection.grant.inline_text_limit,
       })
   }
 }
@@ -55,7 +58,7 @@ async function wait(deps: ControlDeps, { connection, args, request }: Call, row:
       return ended({ operationId: now.id, sessionRef: now.session_ref }, deps.operations.outcomeOf(now), limits)
     return get(deps, now)
   }
-  const ms = Math.min(args.wait_ms ?? args._kiki?.wait_ms ?? connection.grant.wait_ms, connection.grant.max_wait_ms)
+  const ms = inlineWait(connection, args.wait_ms ?? args._kiki?.wait_ms)
   return deps.operations.answer(live, ms, limits, request.signal)
 }
 
@@ -121,7 +124,10 @@ function factsOf(row: OperationRow) {
 function previewOf(deps: ControlDeps, row: OperationRow): string {
   const { content, facts } = deps.operations.outcomeOf(row)
   const first = content.find((block) => block.type === 'text')
-  const text = first?.type === 'text' ? first.text.slice(0, PREVIEW_CHARS) : `${content.length} parts of media`
+  const text =
+    first?.type === 'text'
+      ? first.text.slice(0, safeCut(first.text, PREVIEW_CHARS))
+      : `${content.length} parts of media`
   return facts === undefined ? text : `${text}\n${JSON.stringify(facts)}`
 }
 

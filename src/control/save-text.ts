@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { keyRequired } from '../calls/steps.js'
+import { inlineWait, keyFor, withoutReplay } from '../calls/steps.js'
 import type { Reply } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
@@ -12,8 +12,7 @@ type Call = ControlCall<z.output<typeof saveTextArguments>>
 /** Saves only what the client supplies, as external and unverified (TX-01). */
 export async function saveText(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
   const { _kiki, session_ref, ...given } = args
-  const key = _kiki?.idempotency_key
-  if (key === undefined) throw keyRequired('kiki_save_text')
+  const { key, made } = keyFor('kiki_save_text', connection, _kiki)
   const session = deps.sessions.resolve(caller, session_ref ?? _kiki?.session_ref)
   deps.store.commits.flush()
   for (const id of given.related_operations) {
@@ -32,11 +31,12 @@ export async function saveText(deps: ControlDeps, { caller, connection, args }: 
     key,
     client: caller.client,
     decision: { kind: 'allow', by: 'control', reason: 'It saves only what the client supplies.' },
+    lanes: [],
   })
   const limits = limitsOf(connection)
   if (claim.kind === 'over') return deps.operations.replay(claim.row, limits)
   if (claim.kind === 'new') {
-    void deps.operations.run(claim.live, connection.grant.concurrency, async (live) => {
+    void deps.operations.run(claim.live, async (live) => {
       const id = newId('txt', deps.clock.now())
       await deps.store.commits.durable(() =>
         deps.store.savedTexts.insert({
@@ -58,5 +58,6 @@ export async function saveText(deps: ControlDeps, { caller, connection, args }: 
       }
     })
   }
-  return deps.operations.answer(claim.live, connection.grant.wait_ms, limits)
+  const reply = await deps.operations.answer(claim.live, inlineWait(connection, _kiki?.wait_ms), limits)
+  return made ? withoutReplay(reply) : reply
 }

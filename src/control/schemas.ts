@@ -5,6 +5,11 @@ import { kikiArguments } from '../tools/schema.js'
 const ref = z.string().max(256)
 const operationId = z.string().max(256)
 
+/** Half a character cannot be saved as it is, and nothing is saved otherwise. */
+function wellFormed(text: z.ZodString): z.ZodString {
+  return text.refine((value) => !/\p{Surrogate}/u.test(value), 'holds half a character (a lone surrogate)')
+}
+
 export const sessionArguments = z.strictObject({
   action: z.enum(['list', 'resume', 'new', 'close']),
   session_ref: ref.optional().describe('For resume, new and close'),
@@ -26,8 +31,8 @@ export const operationArguments = z.strictObject({
 
 export const saveTextArguments = z.strictObject({
   session_ref: ref.optional(),
-  text: z.string().min(1).max(1_000_000),
-  title: z.string().min(1).max(200),
+  text: wellFormed(z.string().min(1).max(1_000_000)),
+  title: wellFormed(z.string().min(1).max(200)),
   kind: z.enum(['note', 'user_excerpt', 'assistant_excerpt', 'handoff']),
   related_operations: z.array(operationId).max(100).default([]),
   _kiki: kikiArguments.optional().describe('idempotency_key is needed'),

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { keyRequired } from '../calls/steps.js'
+import { inlineWait, keyFor, withoutReplay } from '../calls/steps.js'
 import { sharedTools } from '../exposure/catalog.js'
 import type { Connection } from '../grants/connections.js'
 import type { Reply } from '../lib/content.js'
@@ -81,8 +81,7 @@ async function resume(deps: ControlDeps, { caller, connection, args }: Call): Pr
 }
 
 async function create(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
-  const key = args._kiki?.idempotency_key
-  if (key === undefined) throw keyRequired('kiki_session new')
+  const { key, made } = keyFor('kiki_session new', connection, args._kiki)
   const from = deps.sessions.resolve(caller, required(args.session_ref, 'new'))
   const claim = await deps.operations.claim({
     connection,
@@ -93,24 +92,20 @@ async function create(deps: ControlDeps, { caller, connection, args }: Call): Pr
     key,
     client: caller.client,
     decision: { kind: 'allow', by: 'control', reason: 'It has the workspace and settings of a shared session.' },
+    lanes: [],
   })
   const limits = limitsOf(connection)
   if (claim.kind === 'over') return deps.operations.replay(claim.row, limits)
   if (claim.kind === 'new') {
-    void deps.operations.run(claim.live, connection.grant.concurrency, async () => {
-      const session = await deps.sessions.create({
-        connection: connection.id,
-        workspace: from.workspace,
-        mode: lesserMode(from.mode, connection.grant.ceiling),
-        title: from.title,
-        ...(from.profile === null ? {} : { profile: from.profile }),
-      })
+    void deps.operations.run(claim.live, async () => {
+      const session = await deps.sessions.createLike(from)
       await deps.events.emit('session.changed', { sessionRef: session.ref, connectionId: connection.id })
       const text = `Made session ${session.ref} in ${session.workspace}. Call kiki_session with {"action":"resume","session_ref":"${session.ref}"} next.`
       return { content: [{ type: 'text', text }], facts: factsOf(session, connection) }
     })
   }
-  return deps.operations.answer(claim.live, connection.grant.wait_ms, limits)
+  const reply = await deps.operations.answer(claim.live, inlineWait(connection, args._kiki?.wait_ms), limits)
+  return made ? withoutReplay(reply) : reply
 }
 
 async function close(deps: ControlDeps, { connection, args }: Call): Promise<Reply> {

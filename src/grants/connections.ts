@@ -108,6 +108,13 @@ export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
       return { next, policyChanged }
     },
 
+    /** Notes that it was used; written at most once a second, with the next commit. */
+    touch(connection: Connection): void {
+      const now = clock.now()
+      if (connection.lastUsedAt !== null && now - connection.lastUsedAt < 1000) return
+      store.commits.lazy(() => store.connections.touch(connection.id, now))
+    },
+
     /** The connection that a static bearer token belongs to. */
     byToken(token: string): Connection | undefined {
       const id = store.connections.connectionOfToken(hashToken(token))

@@ -6,6 +6,7 @@ import type { Operations } from '../operations/operations.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
+import { removeJournal } from '../workspace/journal.js'
 
 export interface LifecycleDeps {
   store: Store
@@ -14,6 +15,8 @@ export interface LifecycleDeps {
   connections: Connections
   sessions: Sessions
   operations: Operations
+  /** Where earlier content of changed files is kept. */
+  changesFolder: string
 }
 
 export type Lifecycle = ReturnType<typeof createLifecycle>
@@ -55,32 +58,39 @@ export function createLifecycle(deps: LifecycleDeps) {
     await Promise.all(lives.map((live) => deps.operations.cancel(live.id, reason)))
   }
 
-  return {
-    /** Stops new calls; a side effect that runs goes on to its end (AP-09). */
-    async pause(id: string): Promise<void> {
-      if (connections.require(id).status === 'revoked') throw new KikiError('conflict', `Connection ${id} is revoked.`)
-      await store.commits.durable(() => store.connections.setStatus(id, 'paused', clock.now()))
-      await connectionEvent(id, 'paused')
-    },
-
-    async resume(id: string): Promise<void> {
+  /** Decided within the transaction: what is revoked meanwhile stays revoked. */
+  async function setStatus(id: string, status: 'active' | 'paused'): Promise<void> {
+    await store.commits.durable(() => {
       if (connections.require(id).status === 'revoked') {
         throw new KikiError('conflict', `Connection ${id} is revoked; that cannot be taken back.`, {
           hint: 'Make a new one with `kiki connections add`.',
         })
       }
-      await store.commits.durable(() => store.connections.setStatus(id, 'active', clock.now()))
+      store.connections.setStatus(id, status, clock.now())
+    })
+  }
+
+  return {
+    /** Stops new calls; a side effect that runs goes on to its end (AP-09). */
+    async pause(id: string): Promise<void> {
+      await setStatus(id, 'paused')
+      await connectionEvent(id, 'paused')
+    },
+
+    async resume(id: string): Promise<void> {
+      await setStatus(id, 'active')
       await connectionEvent(id, 'active')
     },
 
     /** State, policy version, unfinished work and tokens in one transaction, before anything is stopped (GU-30). */
     async revoke(id: string): Promise<{ cancelled: number }> {
-      if (connections.require(id).status === 'revoked') return { cancelled: 0 }
       const rows = await store.commits.durable(() => {
+        if (connections.require(id).status === 'revoked') return undefined
         store.connections.setStatus(id, 'revoked', clock.now())
         store.connections.revokeTokens(id, clock.now())
         return endRows({ connectionId: id })
       })
+      if (rows === undefined) return { cancelled: 0 }
       await stopWork({ connectionId: id }, 'The owner revoked the connection.')
       await connectionEvent(id, 'revoked')
       return { cancelled: rows.length }
@@ -88,8 +98,8 @@ export function createLifecycle(deps: LifecycleDeps) {
 
     /** Changes a grant. Another access policy is a new version and cancels unfinished work (AP-08). */
     async change(id: string, change: Parameters<Connections['changed']>[1]): Promise<{ cancelled: number }> {
-      const { next, policyChanged } = connections.changed(id, change)
-      const rows = await store.commits.durable(() => {
+      const { next, policyChanged, rows } = await store.commits.durable(() => {
+        const { next, policyChanged } = connections.changed(id, change)
         store.connections.update({
           id,
           name: next.name,
@@ -98,7 +108,7 @@ export function createLifecycle(deps: LifecycleDeps) {
           policy_version: next.policyVersion,
           updated_at: clock.now(),
         })
-        return policyChanged ? endRows({ connectionId: id }) : []
+        return { next, policyChanged, rows: policyChanged ? endRows({ connectionId: id }) : [] }
       })
       if (policyChanged) await stopWork({ connectionId: id }, "The connection's access policy changed.")
       await connectionEvent(id, next.status)
@@ -107,18 +117,20 @@ export function createLifecycle(deps: LifecycleDeps) {
 
     /** Removes a revoked connection that has no sessions left; its operations stay as records. */
     async deleteConnection(id: string): Promise<void> {
-      if (connections.require(id).status !== 'revoked') {
-        throw new KikiError('conflict', `Connection ${id} is not revoked.`, {
-          hint: `Revoke it first: kiki connections revoke ${id}`,
-        })
-      }
-      const left = sessions.list({ connectionId: id, limit: 1, offset: 0 })
-      if (left.length > 0) {
-        throw new KikiError('conflict', `Connection ${id} still has sessions.`, {
-          hint: `Delete them first: kiki sessions list --connection ${id}`,
-        })
-      }
-      await store.commits.durable(() => store.connections.remove(id))
+      await store.commits.durable(() => {
+        if (connections.require(id).status !== 'revoked') {
+          throw new KikiError('conflict', `Connection ${id} is not revoked.`, {
+            hint: `Revoke it first: kiki connections revoke ${id}`,
+          })
+        }
+        const left = sessions.list({ connectionId: id, limit: 1, offset: 0 })
+        if (left.length > 0) {
+          throw new KikiError('conflict', `Connection ${id} still has sessions.`, {
+            hint: `Delete them first: kiki sessions list --connection ${id}`,
+          })
+        }
+        store.connections.remove(id)
+      })
       await connectionEvent(id, 'deleted')
     },
 
@@ -139,10 +151,13 @@ export function createLifecycle(deps: LifecycleDeps) {
     async deleteSession(ref: string): Promise<void> {
       const session = sessions.require(ref)
       await this.closeSession(ref)
-      await store.commits.durable(() => {
+      const removed = await store.commits.durable(() => {
+        const ids = store.operations.idsOfSession(ref)
         store.operations.removeSession(ref)
         store.sessions.remove(ref)
+        return ids
       })
+      for (const id of removed) removeJournal(deps.changesFolder, id)
       await sessionEvent(session.connectionId, ref)
     },
 

@@ -73,7 +73,10 @@ export function listTools(deps: ServerDeps, caller: Caller, era: Era): ToolDefin
     const connection = authenticate(deps, caller)
     const refs = new Set(deps.sessions.attachedTo(caller))
     if (era === 'modern') for (const ref of deps.sessions.attachedToGrant(connection.id)) refs.add(ref)
-    const attached = [...refs].map((ref) => deps.sessions.ofConnection(connection.id, ref))
+    // A session whose profile is not configured any more shares nothing; the others stay.
+    const attached = [...refs]
+      .map((ref) => deps.sessions.ofConnection(connection.id, ref))
+      .filter((session) => session.profile === null || deps.sessions.knownProfileOf(session) !== undefined)
     return [...control, ...visibleTools(connection, attached, deps.sessions.profileOf)]
   } catch (error) {
     if (error instanceof KikiError) return control

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { mustAllowClients } from '../calls/steps.js'
 import type { Connections } from '../grants/connections.js'
 import type { Credentials } from '../grants/credentials.js'
 import { KikiError, messageOf } from '../lib/errors.js'
@@ -13,6 +14,7 @@ export interface UpgradeDeps {
   connections: Connections
   sessions: Sessions
   streams: BridgeStreams
+  externalClients: boolean
   log: Log
 }
 
@@ -37,6 +39,12 @@ async function admit(deps: UpgradeDeps, request: IncomingMessage): Promise<Princ
   if (url.pathname !== '/bridge' || request.headers.upgrade?.toLowerCase() !== 'kiki-bridge') {
     throw new KikiError('not_found', 'Only /bridge can be upgraded, to kiki-bridge.')
   }
+  if (url.searchParams.has('discovery')) {
+    throw new KikiError('tool_unavailable', 'This version of Kiki cannot serve tools by search yet.', {
+      hint: 'Start the bridge without --discovery.',
+    })
+  }
+  mustAllowClients(deps)
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
   const { connectionId, bridgeId } = await deps.credentials.verify(token)
   const connection = deps.connections.require(connectionId)

@@ -6,6 +6,7 @@ import type { Decision } from '../policy/decide.js'
 import type { Session } from '../sessions/sessions.js'
 import type { NewOperation, OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
+import type { Lane } from './slots.js'
 
 /** What one call asks for, after it was parsed, resolved and allowed. */
 export interface ClaimRequest {
@@ -19,6 +20,8 @@ export interface ClaimRequest {
   key: string | undefined
   client: { name: string; version: string } | undefined
   decision: Decision
+  /** What it is counted among while it runs; without any it never waits for its turn. */
+  lanes: readonly Lane[]
   parentId?: string
 }
 
@@ -108,18 +111,22 @@ export function recheck(
     })
   }
   if (store.sessions.get(row.session_ref)?.status !== 'open') {
-    throw new KikiError('session_closed', 'The session was closed before this call began; nothing ran.')
+    throw new KikiError('session_closed', 'The session was closed before this call began; nothing ran.', {
+      hint: 'Call kiki_session with {"action":"list"} for the open ones.',
+    })
   }
 }
 
 export function connectionPaused(): KikiError {
   return new KikiError('connection_paused', 'The owner has paused this connection.', {
     hint: 'Ask the user to resume it in Kiki, then call again.',
+    data: { setting: 'connection.status' },
   })
 }
 
 export function connectionRevoked(): KikiError {
   return new KikiError('connection_revoked', 'The owner has revoked this connection.', {
     hint: 'It cannot be used again; the user can make a new one in Kiki.',
+    data: { setting: 'connection.status' },
   })
 }

@@ -117,19 +117,26 @@ async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outco
   const commit = live.effect === 'read' && live.key === null ? store.commits.quick : store.commits.durable
   const saved = await commit(() => {
     if (!live.recorded) store.operations.insert(live.row)
-    if (!store.operations.end(live.id, { ...ending, result, result_chars: chars })) return false
-    for (const { part, body } of parts) store.results.insert(live.id, part, body)
-    for (const record of live.journal?.records() ?? []) {
-      store.changes.insert({
-        operation_id: live.id,
-        seq: record.seq,
-        session_ref: live.sessionRef,
-        record: JSON.stringify(record),
-      })
-    }
-    return true
+    const first = store.operations.end(live.id, { ...ending, result, result_chars: chars })
+    if (first) for (const { part, body } of parts) store.results.insert(live.id, part, body)
+    saveChanges(store, live)
+    return first
   })
   return saved ? outcome : endedElsewhere(live, outcome)
+}
+
+/** What was changed is recorded however the row was ended, so that it can be shown and undone (FI-14). */
+function saveChanges(store: OperationsDeps['store'], live: Live): void {
+  const records = live.journal?.records() ?? []
+  if (records.length === 0 || store.operations.get(live.id) === undefined) return
+  for (const record of records) {
+    store.changes.insert({
+      operation_id: live.id,
+      seq: record.seq,
+      session_ref: live.sessionRef,
+      record: JSON.stringify(record),
+    })
+  }
 }
 
 /** The row was ended by someone else first (revoke, policy change): that ending stands. */

@@ -3,6 +3,7 @@ import type { NewOperation } from '../store/operations.js'
 import type { Journal } from '../workspace/journal.js'
 import type { Outcome } from './outcome.js'
 import type { InlineLimits } from './present.js'
+import type { Lane } from './slots.js'
 
 /** An operation that this host is carrying out. */
 export interface Live {
@@ -15,6 +16,7 @@ export interface Live {
   acceptedAt: number
   /** What is answered inline; a read's result is saved only if it passes them. */
   limits: InlineLimits
+  lanes: readonly Lane[]
   /** Gives back the slot that was taken when the call was claimed. */
   release: (() => void) | undefined
   /** What the row is or, for a read that nobody asked about yet, would be (GU-08). */
@@ -33,7 +35,12 @@ export interface Live {
   listeners: Set<(message: string) => void>
 }
 
-export function createLive(row: NewOperation, limits: InlineLimits, recorded: boolean): Live {
+export interface LiveTerms {
+  limits: InlineLimits
+  lanes: readonly Lane[]
+}
+
+export function createLive(row: NewOperation, { limits, lanes }: LiveTerms, recorded: boolean): Live {
   return {
     id: row.id,
     connectionId: row.connection_id,
@@ -43,6 +50,7 @@ export function createLive(row: NewOperation, limits: InlineLimits, recorded: bo
     key: row.idempotency_key,
     acceptedAt: row.accepted_at,
     limits,
+    lanes,
     release: undefined,
     row,
     recorded,

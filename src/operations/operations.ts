@@ -8,8 +8,9 @@ import type { Log } from '../lib/log.js'
 import { type OperationRow, TERMINAL, type TerminalStatus } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import { type ClaimRequest, earlier, newRow, recheck } from './claim.js'
+import { endIdle, endUnseen, withoutResult } from './endings.js'
 import { finish } from './finish.js'
-import { createLive, type Live } from './live.js'
+import { createLive, type Live, type LiveTerms } from './live.js'
 import { decodeOutcome, type Outcome } from './outcome.js'
 import { ended, type InlineLimits, receipt, replayed } from './present.js'
 import { createSlots } from './slots.js'
@@ -51,9 +52,9 @@ export function createOperations(deps: OperationsDeps) {
    * with a key, is on disk when this returns; a plain read is recorded when it ends (GU-08).
    */
   async function claim(request: ClaimRequest): Promise<Claim> {
-    const slot = slots.tryTake(request.connection.id, request.connection.grant.concurrency)
+    const slot = slots.tryTake(request.lanes)
     const row = newRow(request, clock.now(), bootId, slot === undefined ? 'accepted' : 'running')
-    const live = createLive(row, limitsOf(request.connection), false)
+    const live = createLive(row, { limits: limitsOf(request.connection), lanes: request.lanes }, false)
     live.release = slot
     if (request.effect === 'read' && request.key === undefined) {
       lives.set(live.id, live)
@@ -86,11 +87,12 @@ export function createOperations(deps: OperationsDeps) {
   }
 
   /** Carries an operation out, once, and commits how it ended before anyone is told (GU-03). Never rejects. */
-  async function run(live: Live, cap: number | null, work: Work): Promise<void> {
-    const release = live.release ?? (await slots.take(live.connectionId, cap, live.controller.signal))
+  async function run(live: Live, work: Work): Promise<void> {
+    const release = live.release ?? (await slots.take(live.lanes, live.controller.signal))
     try {
       const finished = await finish(deps, live, work)
-      lives.delete(live.id)
+      // One whose row could not be ended is remembered here: its row says `running` until the next start.
+      if (finished.recorded || !live.recorded) lives.delete(live.id)
       live.ended.resolve(finished.outcome)
       if (finished.recorded) changed(live.row, finished.outcome.status)
     } finally {
@@ -135,11 +137,20 @@ export function createOperations(deps: OperationsDeps) {
       live.cancelRequested = true
       await reveal(live)
       live.controller.abort(new KikiError('cancelled', reason))
-      if (!(await settledWithin(live.ended.promise, CANCEL_MS))) await giveUp(deps, live, lives)
+      if (!(await settledWithin(live.ended.promise, CANCEL_MS))) await giveUp(live)
     } else {
-      await endUnfinished(deps, id, { status: 'cancelled', code: 'cancelled', effects: false })
+      await endIdle(deps, id)
     }
     return store.operations.get(id)
+  }
+
+  async function giveUp(live: Live): Promise<void> {
+    await endUnseen(deps, live, CANCEL_MS / 1000)
+    const row = store.operations.get(live.id)
+    lives.delete(live.id)
+    if (row === undefined || !isTerminal(row.status)) return
+    live.ended.resolve(outcomeOf(row))
+    changed(row, row.status)
   }
 
   return {
@@ -178,8 +189,8 @@ export function createOperations(deps: OperationsDeps) {
     },
 
     /** Takes an `accepted` row of an earlier host into this one (GU-05). */
-    adopt(row: OperationRow, limits: InlineLimits): Live {
-      const live = createLive(row, limits, true)
+    adopt(row: OperationRow, terms: LiveTerms): Live {
+      const live = createLive(row, terms, true)
       lives.set(row.id, live)
       return live
     },
@@ -192,73 +203,4 @@ export function limitsOf(connection: Connection): InlineLimits {
 
 export function isTerminal(status: string): status is TerminalStatus {
   return TERMINAL.some((terminal) => terminal === status)
-}
-
-/** An ending without the work's own answer. */
-async function endUnfinished(
-  { store, clock }: OperationsDeps,
-  id: string,
-  how: { status: TerminalStatus; code: string; effects: boolean },
-): Promise<void> {
-  await store.commits.durable(() =>
-    store.operations.end(id, {
-      status: how.status,
-      ended_at: clock.now(),
-      error_code: how.code,
-      effects_possible: how.effects ? 1 : 0,
-      result: null,
-      result_chars: 0,
-    }),
-  )
-}
-
-async function giveUp(deps: OperationsDeps, live: Live, lives: Map<string, Live>): Promise<void> {
-  await endUnfinished(deps, live.id, { status: 'outcome_unknown', code: 'outcome_unknown', effects: live.began })
-  const row = deps.store.operations.get(live.id)
-  lives.delete(live.id)
-  if (row !== undefined && isTerminal(row.status)) live.ended.resolve(withoutResult(row, row.status))
-}
-
-function withoutResult(row: OperationRow, status: TerminalStatus): Outcome {
-  const started =
-    row.started_at === null ? 'before it began' : `after it had begun at ${new Date(row.started_at).toISOString()}`
-  switch (status) {
-    case 'outcome_unknown': {
-      const message = `Kiki's host stopped while ${row.tool} was running (accepted ${new Date(row.accepted_at).toISOString()}): whether it took effect is not known.`
-      return failure(
-        row,
-        status,
-        'outcome_unknown',
-        message,
-        'Inspect the target first. It never runs again by itself; if it must, use a new key.',
-      )
-    }
-    case 'cancelled':
-      return failure(row, status, 'cancelled', `${row.tool} was cancelled ${started}.`, undefined)
-    default:
-      return failure(
-        row,
-        status,
-        'result_missing',
-        `The result of ${row.tool} was not saved; only side effects, keyed calls and cut results are.`,
-        undefined,
-      )
-  }
-}
-
-function failure(
-  row: OperationRow,
-  status: TerminalStatus,
-  code: KikiError['code'],
-  message: string,
-  hint: string | undefined,
-): Outcome {
-  const error = hint === undefined ? { code, message } : { code, message, hint }
-  const outcome: Outcome = {
-    status,
-    content: [{ type: 'text', text: `${code}: ${message}${hint === undefined ? '' : ` ${hint}`}` }],
-    error,
-  }
-  if (row.effects_possible === 1) outcome.effectsPossible = true
-  return outcome
 }

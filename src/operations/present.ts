@@ -50,10 +50,14 @@ export function ended(operation: OperationFacts, outcome: Outcome, limits: Inlin
 }
 
 /** The same reply for a repeated key: it says first that nothing ran now (OP-02). */
-export function replayed(row: Pick<OperationRow, 'accepted_at' | 'tool'>, reply: Reply): Reply {
+export function replayed(row: Pick<OperationRow, 'started_at' | 'accepted_at' | 'tool'>, reply: Reply): Reply {
+  const when =
+    row.started_at === null
+      ? `was accepted at ${new Date(row.accepted_at).toISOString()} and never ran`
+      : `ran at ${new Date(row.started_at).toISOString()}`
   const line =
-    `Replayed: nothing ran now. This is the saved result of the same ${row.tool} call, which ran at ` +
-    `${new Date(row.accepted_at).toISOString()}. Use a new idempotency key to run it again.`
+    `Replayed: nothing ran now. This is the saved result of the same ${row.tool} call, which ${when}. ` +
+    'Use a new idempotency key to run it again.'
   const operation = { ...(reply._meta['kiki/operation'] as object), replayed: true }
   return {
     ...reply,
@@ -174,8 +178,8 @@ function textOf(block: ContentBlock): string | undefined {
 }
 
 function mediaBytes(block: ContentBlock): number {
-  if (block.type === 'image' || block.type === 'audio') return Math.floor((block.data.length * 3) / 4)
-  return block.type === 'resource' && 'blob' in block.resource ? Math.floor((block.resource.blob.length * 3) / 4) : 0
+  if (block.type === 'image' || block.type === 'audio') return Buffer.byteLength(block.data, 'base64')
+  return block.type === 'resource' && 'blob' in block.resource ? Buffer.byteLength(block.resource.blob, 'base64') : 0
 }
 
 /** Without the keys whose value is undefined. */

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { authenticate } from '../calls/steps.js'
+import { authenticate, mustAllowClients } from '../calls/steps.js'
 import { jsonBody } from '../http/json-body.js'
 import { KikiError } from '../lib/errors.js'
 import type { OwnerEnv } from './auth.js'
@@ -31,14 +31,5 @@ export function bridgeRoutes(deps: OwnerDeps) {
     }
     if (connection.status !== 'paused') authenticate(deps, { connectionId: client, holder: '' })
     return c.json({ credential: await deps.credentials.issue({ connectionId: client, bridgeId: bridge }) }, 200)
-  })
-}
-
-/** @throws KikiError `permission_denied` where the owner turned external clients off (GR-01). */
-export function mustAllowClients({ externalClients }: Pick<OwnerDeps, 'externalClients'>): void {
-  if (externalClients) return
-  throw new KikiError('permission_denied', 'The owner has turned external clients off.', {
-    hint: 'The setting is experimental.external_clients (or KIKI_EXPERIMENTAL_EXTERNAL_CLIENTS); changing it takes a restart of the host.',
-    data: { setting: 'experimental.external_clients' },
   })
 }

@@ -51,6 +51,7 @@ export function operationRoutes(deps: OwnerDeps) {
       return c.json({ ...operationView(row), ...detailView(deps, row) }, 200)
     })
     .post('/:id/cancel', async (c) => {
+      await deps.operations.settleRecords()
       const before = require(c.req.param('id'))
       if (isTerminal(before.status)) return c.json({ ...operationView(before), changed: false }, 200)
       await deps.operations.cancel(before.id, 'The owner cancelled it.')

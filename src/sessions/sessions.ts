@@ -8,11 +8,23 @@ import { lesserMode, MODES, type Mode, parseMode } from '../policy/modes.js'
 import type { SessionRow } from '../store/sessions.js'
 import type { Store } from '../store/store.js'
 import type { HomeFence } from '../workspace/fence.js'
-import { bindWorkspace } from '../workspace/workspace.js'
+import { bindWorkspace, openWorkspace } from '../workspace/workspace.js'
+
+/** What a profile sets below its connection's grant; units as there (GR-06). */
+export interface ProfileLimits {
+  wait_ms?: number
+  inline_text_limit?: number
+  inline_media_limit?: number
+  /** Calls of one session that run at once. */
+  concurrency?: number
+  /** Calls of one session in a minute. */
+  rate?: number
+}
 
 /** A named preset for sessions (GR-06). */
 export interface Profile {
   mode?: Mode
+  limits?: ProfileLimits
   /** Tool families or names; narrows what the connection shares. */
   tools?: readonly string[]
   instructions?: string
@@ -78,7 +90,7 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
     return session
   }
 
-  /** The session's profile from the configuration, if it has one. */
+  /** The session's profile from the configuration, if it has one. @throws KikiError where it is not there any more. */
   function profileOf(session: Session): Profile | undefined {
     if (session.profile === null) return undefined
     const profile = profiles()[session.profile]
@@ -94,6 +106,11 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
     return profile
   }
 
+  /** As `profileOf`, for what must go on without: undefined where the profile is not there any more. */
+  function knownProfileOf(session: Session | undefined): Profile | undefined {
+    return session === undefined || session.profile === null ? undefined : profiles()[session.profile]
+  }
+
   /** A session of this connection, or one and the same refusal for unknown, foreign and deleted refs (SE-04, GU-13). */
   function ofConnection(connectionId: string, ref: string): Session {
     const session = get(ref)
@@ -103,6 +120,18 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
       })
     }
     return session
+  }
+
+  /** Another session like this one, in its very folder: not in another that took its place (SE-06, SE-09). */
+  async function createLike(from: Session): Promise<Session> {
+    openWorkspace({ root: from.workspace, dirs: [], home: fence })
+    return create({
+      connection: from.connectionId,
+      workspace: from.workspace,
+      mode: lesserMode(from.mode, connections.require(from.connectionId).grant.ceiling),
+      title: from.title,
+      ...(from.profile === null ? {} : { profile: from.profile }),
+    })
   }
 
   async function create(input: z.output<typeof newSessionSchema>): Promise<Session> {
@@ -133,7 +162,9 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
     require,
     ofConnection,
     profileOf,
+    knownProfileOf,
     create,
+    createLike,
     count: () => store.sessions.count(),
     list: (filter: {
       connectionId?: string
@@ -144,10 +175,12 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
 
     /** Renames or re-modes a session, within its connection's ceiling (SE-14). */
     async change(ref: string, change: z.output<typeof changedSessionSchema>): Promise<Session> {
-      const session = require(ref)
-      const mode =
-        change.mode === undefined ? session.mode : modeWithin(connections.require(session.connectionId), change.mode)
-      await store.commits.durable(() => store.sessions.update(ref, { title: change.title ?? session.title, mode }))
+      await store.commits.durable(() => {
+        const session = require(ref)
+        const mode =
+          change.mode === undefined ? session.mode : modeWithin(connections.require(session.connectionId), change.mode)
+        store.sessions.update(ref, { title: change.title ?? session.title, mode })
+      })
       return require(ref)
     },
 
@@ -186,6 +219,10 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
 
     detach: (connectionId: string, holder: string): Promise<void> =>
       store.commits.quick(() => store.attachments.detachHolder(connectionId, holder)),
+
+    /** Forgets the attachments of every holder of one kind (`bridge`) but those. */
+    keepHolders: (kind: string, kept: ReadonlySet<string>): Promise<void> =>
+      store.commits.quick(() => store.attachments.keepHolders(kind, kept)),
   }
 }
 

@@ -36,12 +36,12 @@ export function attachmentTable(db: Database) {
         .pluck()
         .all(connectionId) as string[]
     },
-    /** Forgets holders of one kind that were not seen since `before`. */
-    sweep(kind: string, before: number): void {
-      sql(`DELETE FROM attachments WHERE holder LIKE ? || ':%' AND seen_at < ?`).run(kind, before)
-    },
-    seen(connectionId: string, holder: string, now: number): void {
-      sql('UPDATE attachments SET seen_at = ? WHERE connection_id = ? AND holder = ?').run(now, connectionId, holder)
+    /** Forgets every holder of one kind but those. */
+    keepHolders(kind: string, kept: ReadonlySet<string>): void {
+      sql(`DELETE FROM attachments WHERE holder LIKE ? || ':%' AND holder NOT IN (SELECT value FROM json_each(?))`).run(
+        kind,
+        JSON.stringify([...kept]),
+      )
     },
   }
 }

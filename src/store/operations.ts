@@ -158,6 +158,9 @@ export function operationTable(db: Database) {
     remove(id: string): void {
       sql('DELETE FROM operations WHERE id = ?').run(id)
     },
+    idsOfSession(ref: string): string[] {
+      return sql('SELECT id FROM operations WHERE session_ref = ?').pluck().all(ref) as string[]
+    },
     removeSession(ref: string): void {
       sql('DELETE FROM operations WHERE session_ref = ?').run(ref)
     },

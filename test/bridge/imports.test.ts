@@ -10,7 +10,7 @@ function importsOf(file: string): string[] {
   return [...text.matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)'/gm)].map((match) => match[1] ?? '')
 }
 
-it('SP-01 SP-12 until it has to start a host the bridge loads a few small files and of Node.js hardly more than node:net', () => {
+it('until it has to start a host the bridge loads a few small files and of Node.js hardly more than node:net', () => {
   const own = new Set<string>()
   const outside = new Set<string>()
   const visit = (file: string) => {
