@@ -12,7 +12,11 @@ export function copySources(to: string): string {
   return to
 }
 
-/** The environment of a person's shell: without what the surrounding `npm test` tells its own children. */
+/**
+ * The environment of a person's shell: without what the surrounding `npm test` tells its own children. Where packages come
+ * from and what they are compiled against (`npm_config_registry`, `npm_config_nodedir`, …) stays.
+ */
 export function plainEnvironment(): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm|KIKI|VITEST)_|^VITEST$/i.test(name)))
+  const told = /^npm_(?!config_)|^npm_config_(local|global)_?prefix$|^npm_config_prefix$|^KIKI_|^VITEST/i
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !told.test(name)))
 }
