@@ -1,11 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { copySources, plainEnvironment, ROOT } from '../helpers/source-copy.js'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** better-sqlite3 is compiled where no ready binary can be had: a minute or two, more on a busy machine. */
 const INSTALL_MS = 600_000
 
@@ -15,7 +14,7 @@ let packed: { path: string; mode: number }[]
 
 beforeAll(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), 'kiki-package-')))
-  const source = copyOfSources(join(base, 'source'))
+  const source = copySources(join(base, 'source'))
   const said = run('npm', ['pack', '--json', '--pack-destination', base], source)
   const [{ filename, files }] = JSON.parse(said.slice(said.indexOf('[\n')))
   archive = join(base, filename)
@@ -81,16 +80,7 @@ it(
   INSTALL_MS,
 )
 
-/** As a fresh clone has them, so that nothing built before gets into the package. */
-function copyOfSources(to: string): string {
-  const left = new Set(['node_modules', 'dist', '.git', 'coverage'])
-  cpSync(ROOT, to, { recursive: true, filter: (path) => !left.has(basename(path)) })
-  symlinkSync(realpathSync(join(ROOT, 'node_modules')), join(to, 'node_modules'))
-  return to
-}
-
-/** Without what the surrounding `npm test` tells its own children by the environment. */
 function run(program: string, args: string[], cwd: string): string {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^KIKI_/i.test(name)))
+  const env = plainEnvironment()
   return execFileSync(program, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }
