@@ -10,23 +10,21 @@ import { type ToolContext, type ToolResult, text } from '../tool.js'
 
 /** Arguments that `Edit` and each edit of `MultiEdit` share. */
 export const editFields = {
-  old_string: z
-    .string()
-    .describe('Literal text to replace, without the line numbers of Read. Empty only fills a new or empty file.'),
-  new_string: z.string().describe('Literal text to put there. Line ends follow the file.'),
-  replace_all: z.boolean().optional().describe('Replace every match, left to right, not overlapping.'),
-  expected_count: z.int().min(1).optional().describe('Refuse unless exactly so many matches are there.'),
+  old_string: z.string().describe("Text to replace, without Read's line numbers. Empty: fills a new or empty file."),
+  new_string: z.string().describe('Text to put there; line ends follow the file.'),
+  replace_all: z.boolean().optional().describe('Replace every match.'),
+  expected_count: z.int().min(1).optional().describe('Refuse another number of matches.'),
 }
 
 /** Arguments about the file that `Edit` and `MultiEdit` share. */
 export const fileFields = {
-  path: z.string().min(1).describe('File to edit; relative to the workspace or absolute.'),
+  path: z.string().min(1).describe('File.'),
   expected_sha256: z
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, 'expected_sha256 is 64 hexadecimal digits, as Read and Edit give them.')
     .optional()
-    .describe('Refuse if the file is no longer the one with this SHA-256.'),
-  dry_run: z.boolean().optional().describe('Show the diff and write nothing.'),
+    .describe('Refuse if the file is another by now.'),
+  dry_run: z.boolean().optional().describe('Only show the diff.'),
 }
 
 export type EditFields = z.infer<z.ZodObject<typeof editFields>>

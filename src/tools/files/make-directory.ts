@@ -3,7 +3,7 @@ import { makeFolders } from '../../workspace/folders.js'
 import { defineTool, text } from '../tool.js'
 
 const input = z.strictObject({
-  path: z.string().min(1).describe('Folder to make: relative to the workspace, or absolute inside it.'),
+  path: z.string().min(1).describe('Folder.'),
 })
 
 /** FI-12. */
@@ -11,8 +11,8 @@ export const makeDirectory = defineTool<z.infer<typeof input>>({
   name: 'MakeDirectory',
   title: 'Make a folder',
   description:
-    'Makes a folder and the missing folders above it. One that is there already is left as it is, which is no error. ' +
-    'Write and Move make missing folders by themselves. Can be undone.',
+    'Makes a folder and missing folders above it. One that is there already is no error. Write and Move make folders by ' +
+    'themselves. Can be undone.',
   effect: 'write',
   family: 'files',
   input,

@@ -11,18 +11,13 @@ const NOTES_CHARS = 600
 const MAX_LIMIT = 1_000_000
 
 const input = z.strictObject({
-  path: z.string().min(1).describe('File to read; relative to the workspace or absolute.'),
+  path: z.string().min(1).describe('File.'),
   offset: z
     .int()
     .refine((value) => value !== 0, 'offset begins at 1: use 1 for the first line, -1 for the last.')
     .optional()
-    .describe('First line, from 1 (default 1); negative counts from the end: -20 is the last 20 lines. 0 is invalid.'),
-  limit: z
-    .int()
-    .min(1)
-    .max(MAX_LIMIT)
-    .optional()
-    .describe(`Number of lines; default ${DEFAULT_LINES} or what fits one answer, whichever is less.`),
+    .describe('First line, from 1; -20 is the last 20 lines.'),
+  limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Number of lines.'),
 })
 
 /** The tool `Read` (FI-01 to FI-04). `indexes` remembers where the lines of files that were read last begin. */
@@ -31,12 +26,11 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
     name: 'Read',
     title: 'Read a file',
     description: [
-      'Reads lines of a text file. Each line is `<number>\\t<text>`: all after the first tab is the line exactly, without',
-      'its line end. Notes stand in [brackets] after the lines; where there is more, the last line names the next offset.',
-      `Default: ${DEFAULT_LINES} lines or what fits one answer, cut at a line end; a larger limit gives a larger result.`,
-      'Lines over 2,000 characters are clamped with a marker. Files over 16 MB are read by seeking; with a negative offset',
-      'their lines are numbered from the end (-1 is the last). UTF-8 and UTF-16 with byte order mark are decoded; legacy',
-      '8-bit text shows U+FFFD; of a binary file only type and size are told (use ReadMedia).',
+      'Reads lines of a text file, each as `<number>\\t<text>`: all after the first tab is the line exactly. Notes stand in',
+      `[brackets] after the lines; the last names the next offset where there is more. Default: ${DEFAULT_LINES} lines or what fits`,
+      'one answer; a larger limit gives a larger result. Lines over 2,000 characters are clamped with a marker. Files over',
+      '16 MB are read by seeking; from the end their lines are numbered -1, -2, … UTF-8 and UTF-16 with BOM are decoded,',
+      'legacy 8-bit text shows U+FFFD, of a binary file only type and size are told (use ReadMedia).',
     ].join(' '),
     effect: 'read',
     family: 'files',

@@ -6,17 +6,14 @@ import { encodeLike, formatOf } from '../../workspace/keep-format.js'
 import { defineTool, type ToolResult, text } from '../tool.js'
 
 const input = z.strictObject({
-  path: z.string().min(1).describe('File to write: relative to the workspace, or absolute inside it.'),
-  content: z.string().describe('The whole new content, as text. A last line end is neither added nor removed.'),
+  path: z.string().min(1).describe('File.'),
+  content: z.string().describe('The whole new text; no last line end is added or removed.'),
   expected_sha256: z
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits')
     .optional()
-    .describe('SHA-256 of the content that is to be replaced; anything else there is a conflict.'),
-  keep_format: z
-    .boolean()
-    .default(true)
-    .describe('Keep the byte order mark, encoding and line ends of a replaced file (default). false: UTF-8 as given.'),
+    .describe('Refuse if the file is another by now (from Read).'),
+  keep_format: z.boolean().default(true).describe('false: write UTF-8 exactly as given.'),
 })
 
 type Input = z.infer<typeof input>
@@ -26,11 +23,9 @@ export const write = defineTool<Input>({
   name: 'Write',
   title: 'Write a file',
   description:
-    'Writes a whole text file, making it and its missing folders, or replacing it. Use Edit for a change of a part. ' +
-    'A replaced file keeps its mode, byte order mark and line-end style (keep_format: false writes UTF-8 exactly as ' +
-    'given). The file holds the old or the new content even after a crash; the old content is kept and can be undone. ' +
-    'Give expected_sha256 (from Read) to be sure that nobody changed it since. At most 64 MiB. Links that lead out of ' +
-    'the workspace are refused.',
+    'Writes a whole text file, making it and its missing folders, or replacing it; use Edit for a change of a part. A ' +
+    'replaced file keeps its mode, BOM and line-end style. The file holds the old or the new content even after a crash. ' +
+    'At most 64 MiB. Links out of the workspace are refused. Can be undone.',
   effect: 'write',
   family: 'files',
   input,
