@@ -37,13 +37,19 @@ export function createLog(target: { file: string } | 'stderr', level: LogLevel):
     once((error) => process.stderr.write(`Kiki's log cannot be written: ${messageOf(error)}\n`)),
   )
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  let closed = false
+  const at = (name: 'error' | 'warn' | 'info' | 'debug') => (fields: object, message: string) => {
+    // Whoever is still at work while the host closes must not fail by saying so.
+    if (!closed) logger[name](redacted(fields), message)
+  }
   return {
-    error: (fields, message) => logger.error(redacted(fields), message),
-    warn: (fields, message) => logger.warn(redacted(fields), message),
-    info: (fields, message) => logger.info(redacted(fields), message),
-    debug: (fields, message) => logger.debug(redacted(fields), message),
+    error: at('error'),
+    warn: at('warn'),
+    info: at('info'),
+    debug: at('debug'),
     close: () =>
       new Promise((resolve) => {
+        closed = true
         destination.once('close', resolve)
         // What cannot be written now never will be.
         destination.once('error', () => destination.destroy())

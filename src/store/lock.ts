@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import type { HomePaths } from '../config/home.js'
@@ -37,7 +37,7 @@ export function takeLock(file: string): (() => void) | undefined {
 
 /**
  * Makes this process the one host of a home, and says so in `run/host.pid` (GU-40). `host.json` of a host that died is
- * removed; the new one writes its own once it is ready.
+ * removed, with the sockets of its children; the new one writes its own once it is ready.
  * @returns gives the home free.
  * @throws KikiError `conflict` naming home and pid when another host has it.
  */
@@ -45,11 +45,27 @@ export function claimHome(paths: HomePaths): () => void {
   const unlock = takeLock(paths.lock)
   const pidFile = join(paths.run, 'host.pid')
   if (unlock === undefined) throw alreadyRunning(paths.dir, readPid(pidFile))
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
-  rmSync(paths.hostFile, { force: true })
+  try {
+    writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+    rmSync(paths.hostFile, { force: true })
+    sweepRun(paths.run)
+  } catch (error) {
+    unlock()
+    throw new KikiError('conflict', `The home ${paths.dir} cannot be written (${messageOf(error)}).`, {
+      hint: 'See that its disk is not full and that only Kiki has made what stands there, then start again.',
+      cause: error,
+    })
+  }
   return () => {
     rmSync(pidFile, { force: true })
     unlock()
+  }
+}
+
+/** Removes the sockets of a killed host's launchers, which ended with it. */
+function sweepRun(run: string): void {
+  for (const name of readdirSync(run)) {
+    if (name.startsWith('run-')) rmSync(join(run, name), { recursive: true, force: true })
   }
 }
 
@@ -61,12 +77,16 @@ function alreadyRunning(home: string, pid: number | undefined): KikiError {
   })
 }
 
+/** Undefined where nothing is known for certain: the other host took the lock this instant and writes the file next. */
 function readPid(file: string): number | undefined {
   try {
     const pid = Number(readFileSync(file, 'utf8'))
-    return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined
+    if (!Number.isSafeInteger(pid) || pid <= 0) return undefined
+    // One that is gone did not take the lock; its host was killed and left the file.
+    process.kill(pid, 0)
+    return pid
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined // It took the lock this instant, and writes the file next.
+    if (['ENOENT', 'ESRCH', 'EISDIR'].includes(systemCode(error) ?? '')) return undefined
     throw error
   }
 }

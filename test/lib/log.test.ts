@@ -36,6 +36,15 @@ it('values that refer to themselves, and errors, can be logged', async () => {
   expect(readFileSync(file, 'utf8')).toContain('Error: told')
 })
 
+it('who logs after the log was closed costs nobody anything', async () => {
+  const file = join(dir, 'kiki.log')
+  const log = createLog({ file }, 'info')
+  log.info({}, 'before')
+  await log.close()
+  log.error({}, 'after')
+  expect(readFileSync(file, 'utf8')).toMatch(/"msg":"before"}\n$/)
+})
+
 it('a log that cannot be opened is an error that says what to do', () => {
   mkdirSync(join(dir, 'kiki.log'))
   expect(() => createLog({ file: join(dir, 'kiki.log') }, 'info')).toThrow('cannot be opened')
