@@ -77,8 +77,8 @@ describe('first minutes', () => {
       let session = 'ext_…'
       const outputs = blocks.map((block) => {
         const output = shell(block.replaceAll('client_…', client).replaceAll('ext_…', session))
-        client = /client_\w+/.exec(output)?.[0] ?? client
-        session = /ext_\w+/.exec(output)?.[0] ?? session
+        client = /client_[\w-]+/.exec(output)?.[0] ?? client
+        session = /ext_[\w-]+/.exec(output)?.[0] ?? session
         return output
       })
       expect(outputs[0]).toContain('auto-edit')
