@@ -95,7 +95,11 @@ function inspect({ database: file, marker }: DatabaseFiles, knownSchema: number)
   if (statSync(file).size === 0) throw new DatabaseError(file, marker, 'is empty (zero bytes)')
   const salt = walSalt(file)
   if (salt !== undefined && !isOwnLog(readMarker(marker) ?? {}, salt))
-    throw new DatabaseError(file, marker, 'has a -wal file beside it that belongs to another database')
+    throw new DatabaseError(
+      file,
+      marker,
+      `has a -wal file beside it that Kiki did not write (if they do belong together, removing ${marker} lets it pass)`,
+    )
   const db = new BetterSqlite3(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
   try {
     const problem = problemOf(db, file, knownSchema)
