@@ -112,7 +112,8 @@ describe('documents', () => {
   })
 
   it('PK-06 the tables are as the program is, and a table that is not is found', () => {
-    const docs = (...args: string[]) => execFileSync(process.execPath, [join(ROOT, 'scripts/docs.mjs'), ...args])
+    const docs = (...args: string[]) =>
+      execFileSync(process.execPath, [join(ROOT, 'scripts/docs.mjs'), ...args], { stdio: 'pipe' })
     docs('--check')
     const copy = join(base, 'documents')
     for (const document of documents) cpSync(join(ROOT, document), join(copy, document))
