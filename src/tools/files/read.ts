@@ -36,7 +36,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
       `Default: ${DEFAULT_LINES} lines or what fits one answer, cut at a line end; a larger limit gives a larger result.`,
       'Lines over 2,000 characters are clamped with a marker. Files over 16 MB are read by seeking; with a negative offset',
       'their lines are numbered from the end (-1 is the last). UTF-8 and UTF-16 with byte order mark are decoded; legacy',
-      '8-bit text shows U+FFFD; of a binary file only type and size are told (use ReadMedia).',
+      '8-bit text shows U+FFFD; of a binary file only type and size are told.',
     ].join(' '),
     effect: 'read',
     family: 'files',
@@ -64,7 +64,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
 /** Words a page for the client. Facts `from` and `to` are 0 where no line is shown. */
 export function showPage(page: Page, display: string, offset: number): ToolResult {
   if (page.kind === 'binary') {
-    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not shown as text; call ReadMedia with this path to see it.`
+    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not text, and this version has no tool that shows it (ReadMedia is to come).`
     return text(value, { binary: true, type: page.type, size: page.size })
   }
   const clamped = page.lines.some((line) => line.omitted > 0)
