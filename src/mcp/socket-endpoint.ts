@@ -57,10 +57,12 @@ export function createBridgeStreams(deps: ServerDeps): BridgeStreams {
       socket.on('error', (error) =>
         deps.log.debug({ connection: principal.connectionId, error: error.message }, 'bridge socket'),
       )
-      socket.on('close', () => {
+      const gone = () => {
         // Whoever closed it from here took it out before.
         if (open.has(socket)) void close().then(() => forget(principal))
-      })
+      }
+      // Sockets of an HTTP server may stay half open: the bridge's end alone would not close this one (GU-65).
+      socket.on('end', gone).on('close', gone)
     },
     count: () => open.size,
     sweepLater() {
