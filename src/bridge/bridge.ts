@@ -33,7 +33,7 @@ interface Bridge extends Streams {
 /** After an owner's `kiki stop`, or with `--no-start`, a host may come back for this long before the bridge ends. */
 const PATIENCE_MS = 10_000
 /** From the end of standard input to the end of the bridge at most 2 s (GU-23): for answers, then for the last bytes. */
-const LAST_ANSWERS_MS = 1500
+const LAST_ANSWERS_MS = 1200
 const LAST_BYTES_MS = 300
 /** Lines of a host are its own results, which it cuts long before this. */
 const MAX_HOST_LINE_BYTES = 64 * 1024 * 1024
@@ -121,7 +121,7 @@ async function keepConnected(bridge: Bridge): Promise<void> {
     if (before !== undefined && starts.length > MAX_STREAMS_A_MINUTE && performance.now() - before < 60_000) {
       stream.socket.destroy()
       throw new KikiError('upstream_unavailable', "Kiki's host ended this connection again and again.", {
-        hint: 'Look into `kiki logs`, then restart this MCP server in the client.',
+        hint: 'Look into logs/kiki.log in the home, then restart this MCP server in the client.',
       })
     }
     await passLines(bridge, stream)

@@ -1,6 +1,6 @@
-import { type IncomingMessage, request } from 'node:http'
-import type { Socket } from 'node:net'
-import { ERROR_CODES, KikiError, messageOf, systemCode } from '../lib/errors.js'
+import { connect, type Socket } from 'node:net'
+import { ERROR_CODES, KikiError, systemCode } from '../lib/errors.js'
+import { BrokenAnswer, exchange, type HttpAnswer } from './http-exchange.js'
 import { isObject } from './message.js'
 
 /** Nobody answers at the socket (or someone who is just starting or stopping): waiting or starting a host can help. */
@@ -15,19 +15,14 @@ export interface StreamRequest {
 }
 
 export interface HostStream {
+  /** Paused. */
   socket: Socket
   /** Bytes of the stream that came together with the answer. */
   head: Buffer
 }
 
-interface Answer {
-  response: IncomingMessage
-  upgraded: HostStream | undefined
-}
-
 /** A host answers in milliseconds; one that needs longer than this hangs. */
 const ANSWER_MS = 10_000
-const MAX_ANSWER_BYTES = 64 * 1024
 const ABSENT = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
 
 /**
@@ -37,74 +32,58 @@ const ABSENT = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
  */
 export async function openHostStream(socketPath: string, wanted: StreamRequest): Promise<HostStream> {
   const body = JSON.stringify({ client: wanted.client, bridge: wanted.bridge })
-  const post = await ask(socketPath, 'POST', '/api/bridge/credential', { 'content-type': 'application/json' }, body)
-  const granted = await readAnswer(post)
-  if (typeof granted.credential !== 'string') throw notUnderstood()
+  const first = connect(socketPath)
+  const granted = await ask(first, socketPath, 'POST /api/bridge/credential', JSON_HEADERS, body)
+  const { credential } = accepted(granted, first)
+  if (typeof credential !== 'string' || !/^[\x21-\x7e]+$/.test(credential)) throw notUnderstood(first)
   const query = new URLSearchParams()
   if (wanted.session !== undefined) query.set('session', wanted.session)
   if (wanted.discovery) query.set('discovery', '1')
-  const answer = await ask(socketPath, 'GET', query.size > 0 ? `/bridge?${query}` : '/bridge', {
-    connection: 'Upgrade',
-    upgrade: 'kiki-bridge',
-    authorization: `Bearer ${granted.credential}`,
-  })
-  if (answer.upgraded) return answer.upgraded
-  await readAnswer(answer)
-  throw notUnderstood()
+  if (!granted.keepAlive) first.destroy()
+  const socket = granted.keepAlive ? first : connect(socketPath)
+  const target = query.size > 0 ? `/bridge?${query}` : '/bridge'
+  const answer = await ask(socket, socketPath, `GET ${target}`, [
+    ...UPGRADE_HEADERS,
+    `Authorization: Bearer ${credential}`,
+  ])
+  if (answer.status === 101) return { socket, head: answer.rest }
+  accepted(answer, socket)
+  throw notUnderstood(socket)
 }
 
-function ask(
+const JSON_HEADERS = ['Content-Type: application/json']
+const UPGRADE_HEADERS = ['Connection: Upgrade', 'Upgrade: kiki-bridge']
+
+async function ask(
+  socket: Socket,
   socketPath: string,
-  method: string,
-  path: string,
-  headers: Record<string, string>,
-  body?: string,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    // The Host header passes the host's allow-list (GU-62); `agent: false` gives the request a connection of its own.
-    const sent = request({ socketPath, method, path, agent: false, headers: { host: 'localhost', ...headers } })
-    const timer = setTimeout(() => sent.destroy(notAnswering()), ANSWER_MS)
-    sent.on('response', (response) => {
-      response.once('close', () => clearTimeout(timer))
-      resolve({ response, upgraded: undefined })
-    })
-    sent.on('upgrade', (response, socket, head) => {
-      clearTimeout(timer)
-      resolve({ response, upgraded: { socket: socket as Socket, head } })
-    })
-    sent.on('error', (error) => {
-      clearTimeout(timer)
-      reject(connectError(error, socketPath))
-    })
-    sent.end(body)
-  })
+  request: string,
+  headers: readonly string[],
+  body = '',
+): Promise<HttpAnswer> {
+  const length = body ? [`Content-Length: ${Buffer.byteLength(body)}`] : []
+  // This Host passes the host's allow-list (GU-62).
+  const lines = [`${request} HTTP/1.1`, 'Host: localhost', ...headers, ...length, '', body]
+  try {
+    return await exchange(socket, lines.join('\r\n'), ANSWER_MS, notAnswering)
+  } catch (error) {
+    throw connectError(error, socketPath)
+  }
 }
 
-/** The JSON of a 200 answer; any other answer is thrown. */
-async function readAnswer({ response }: Answer): Promise<Record<string, unknown>> {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size > MAX_ANSWER_BYTES) throw notUnderstood()
-    }
-  } catch (error) {
-    if (error instanceof KikiError) throw error
-    throw new HostAbsent(messageOf(error))
-  }
-  const status = response.statusCode ?? 0
-  if (status === 503) throw new HostAbsent('The host is starting or stopping.')
-  const value = parseObject(Buffer.concat(chunks).toString('utf8'))
+/** The JSON of a 200 answer; any other answer is thrown, and the socket with it. */
+function accepted({ status, body }: HttpAnswer, socket: Socket): Record<string, unknown> {
+  const value = parseObject(body)
   if (status === 200) return value
+  socket.destroy()
+  if (status === 503) throw new HostAbsent('The host is starting or stopping.')
   throw refusal(status, value.error)
 }
 
 function refusal(status: number, error: unknown): KikiError {
   if (!isObject(error) || typeof error.message !== 'string') {
     return new KikiError('internal_error', `Kiki's host answered with HTTP status ${status}.`, {
-      hint: 'Run `kiki doctor`, and update Kiki if the host is of another version.',
+      hint: 'Restart the host if Kiki was updated while it ran: `kiki stop`, then `kiki start`.',
     })
   }
   const code = ERROR_CODES.find((known) => known === error.code) ?? 'internal_error'
@@ -121,17 +100,17 @@ function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-function connectError(error: Error, socketPath: string): Error {
-  if (error instanceof KikiError) return error
+function connectError(error: unknown, socketPath: string): unknown {
+  if (!(error instanceof Error) || error instanceof KikiError) return error
   const code = systemCode(error) ?? ''
-  if (ABSENT.includes(code)) return new HostAbsent(error.message)
+  if (error instanceof BrokenAnswer || ABSENT.includes(code)) return new HostAbsent(error.message)
   if (code === 'EACCES' || code === 'EPERM') {
     return new KikiError('permission_denied', `This user may not open Kiki's socket ${socketPath}.`, {
       hint: 'Run the client as the user who owns this Kiki home, or give another --home.',
     })
   }
   return new KikiError('internal_error', `Kiki's socket ${socketPath} cannot be opened: ${error.message}.`, {
-    hint: 'Run `kiki doctor`.',
+    hint: 'Look into logs/kiki.log in the home.',
   })
 }
 
@@ -141,7 +120,8 @@ function notAnswering(): KikiError {
   })
 }
 
-function notUnderstood(): KikiError {
+function notUnderstood(socket: Socket): KikiError {
+  socket.destroy()
   return new KikiError('internal_error', "Kiki's host gave an answer that this bridge does not understand.", {
     hint: 'The two are of different versions: run `kiki stop` and `kiki start`.',
   })

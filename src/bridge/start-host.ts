@@ -26,23 +26,26 @@ export function startHost(paths: HomePaths): StartedHost {
     })
   }
   const main = fileURLToPath(new URL('../main.js', import.meta.url))
-  const child = spawn(process.execPath, [main, 'start', '--background', '--home', paths.dir], {
+  const child = spawn(process.execPath, [main, 'start', '--background', '--unless-stopped', '--home', paths.dir], {
     cwd: existsSync(paths.dir) ? paths.dir : homedir(),
     env: hostEnvironment(),
     detached: true,
     windowsHide: true,
-    stdio: ['ignore', log, log],
+    // Its standard output has the one-time login link, which belongs in no file.
+    stdio: ['ignore', 'ignore', log],
   })
   closeSync(log)
   child.on('error', (error) => failed(messageOf(error)))
   child.on('exit', (code, signal) => {
-    if (code !== 0) failed(lastLine(logFile) ?? `it ended with ${signal ?? `exit code ${code}`}.`)
+    if (code !== 0) failed(reason(logFile) ?? `it ended with ${signal ?? `exit code ${code}`}.`)
   })
   child.unref()
   return { failure: () => failure }
 }
 
-function lastLine(file: string): string | undefined {
+/** What a failed start said: its `error:` line, else its last one. */
+function reason(file: string): string | undefined {
   const lines = readFileSync(file, 'utf8').trim().split('\n')
-  return lines.at(-1) || undefined
+  const error = lines.find((line) => line.startsWith('error: '))
+  return error?.slice('error: '.length) ?? (lines.at(-1) || undefined)
 }

@@ -4,6 +4,7 @@ import { type CommandContext, confirm, ownerOf, withExample } from './context.js
 import { addGrantFlags, type GrantFlags, grantOf } from './grant-flags.js'
 import { facts, table, textOf } from './output.js'
 import { resultOf } from './owner-client.js'
+import { nullable } from './values.js'
 
 /** `kiki connections …` (CL-04, CL-05). */
 export function connectionsCommand(program: Command, context: CommandContext): void {
@@ -26,7 +27,7 @@ function addCommand(connections: Command, { output }: CommandContext): void {
       name,
       grant: grantOf(flags),
       ...(kind !== undefined && { kind }),
-      ...(expires !== undefined && { expires_at: expires }),
+      ...(expires !== undefined && { expires_at: nullable(expires) }),
     }
     const made = await resultOf(ownerOf(command).api.connections.$post({ json }))
     await output.result(made, () => {
@@ -83,7 +84,7 @@ function setCommand(connections: Command, { output }: CommandContext): void {
     const json = {
       ...(name !== undefined && { name }),
       ...(Object.keys(grant).length > 0 && { grant }),
-      ...(expires !== undefined && { expires_at: expires }),
+      ...(expires !== undefined && { expires_at: nullable(expires) }),
     }
     if (Object.keys(json).length === 0) {
       throw new KikiError('invalid_arguments', 'Nothing to change was named.', {

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { PRESETS, type Preset } from '../grants/grant.js'
 import { KikiError } from '../lib/errors.js'
 import { MODES } from '../policy/modes.js'
-import { expiry, limit, network, several, wholeNumber, words } from './values.js'
+import { expiry, limit, network, nullable, several, wholeNumber, words } from './values.js'
 
 /** The options of `connections add` and `set`, as commander gives them (CL-04). */
 export interface GrantFlags {
@@ -23,13 +23,13 @@ export interface GrantFlags {
   inlineLimit?: number
   inlineMediaLimit?: number
   waitMs?: number
-  rate?: number | null
-  concurrency?: number | null
+  rate?: number | 'none'
+  concurrency?: number | 'none'
   template?: boolean
   templateWorkspace?: string
   templateMode?: string
   templateProfile?: string
-  expires?: number | null
+  expires?: number | 'none'
 }
 
 export type Template = { workspace: string; mode?: string | undefined; profile?: string | undefined }
@@ -88,8 +88,8 @@ export function grantOf(flags: GrantFlags, before: Template | null = null): Reco
     inline_text_limit: flags.inlineLimit,
     inline_media_limit: flags.inlineMediaLimit,
     wait_ms: flags.waitMs,
-    rate: flags.rate,
-    concurrency: flags.concurrency,
+    rate: nullable(flags.rate),
+    concurrency: nullable(flags.concurrency),
     template: templateOf(flags, before),
   }
   const preset = flags.preset === undefined ? {} : PRESETS[flags.preset]

@@ -19,7 +19,7 @@ const startedSchema = z.object({
   owner_url: z.string(),
   login_url: z.string(),
   socket: z.string(),
-  mcp_url: z.string(),
+  mcp_url: z.string().nullable(),
 })
 const failedSchema = z.object({
   error: z.object({

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { HomePaths } from '../config/home.js'
 import { loadConfig } from '../config/load.js'
@@ -6,6 +6,7 @@ import type { Flag } from '../config/overrides.js'
 import { formatProblem } from '../config/problems.js'
 import { LOG_LEVELS } from '../config/schema.js'
 import type { Host, HostOptions } from '../host.js'
+import { deferred } from '../lib/async.js'
 import { KikiError } from '../lib/errors.js'
 import { loginUrl } from '../owner/open.js'
 import { type CommandContext, homeOf, ownerOf, withExample } from './context.js'
@@ -15,6 +16,7 @@ import { hostStatus } from './status.js'
 
 interface StartFlags {
   background?: boolean
+  unlessStopped?: boolean
   port?: string
   logLevel?: string
 }
@@ -26,7 +28,8 @@ export interface Started {
   owner_url: string
   login_url: string
   socket: string
-  mcp_url: string
+  /** Where local HTTP clients connect; null: this version serves clients through the bridge only. */
+  mcp_url: string | null
 }
 
 /** `kiki start` (CL-01): the host itself, or with `--background` a host that outlives the command. */
@@ -35,29 +38,46 @@ export function startCommand(program: Command, context: CommandContext): void {
   start
     .option('--background', 'return once a host is ready; one that runs already is fine')
     .option('--port <n>', 'port of the settings page on 127.0.0.1 (default: any free one)', port)
+    .addOption(new Option('--unless-stopped', 'for bridges: refuse after `kiki stop`').hideHelp())
     .addOption(new Option('--log-level <level>', 'how much the log tells').choices(LOG_LEVELS))
     .action(async (flags: StartFlags, command: Command) => {
       const paths = homeOf(command)
+      if (flags.unlessStopped && existsSync(paths.stopped)) throw stoppedByOwner(paths)
       if (flags.background) await background(context, paths, flags, command)
       else await foreground(context, paths, flags)
     })
   withExample(start, 'kiki start', 'kiki start --background --json')
 }
 
+function stoppedByOwner(paths: HomePaths): KikiError {
+  return new KikiError('conflict', `Kiki was stopped by its owner (home ${paths.dir}).`, {
+    hint: `Run \`kiki start --home ${paths.dir}\`.`,
+  })
+}
+
 async function foreground({ output }: CommandContext, paths: HomePaths, flags: StartFlags): Promise<void> {
   const { config, warnings } = await loadConfig({ file: paths.config, flags: configFlags(flags) })
   for (const warning of warnings) await output.note(`warning: ${formatProblem(warning)}`)
-  const host = await openHost({ home: paths.dir, config })
-  const ended = untilEnded(host)
-  rmSync(paths.stopped, { force: true })
-  const started = describe(host, host.loginUrl())
-  await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`kiki stop\`.`)
-  await ended
+  // From before the start: a signal that comes meanwhile closes the host as soon as it is there.
+  const signal = firstSignal()
+  try {
+    const host = await openHost({ home: paths.dir, config })
+    const closing = signal.came.then(() => host.close())
+    // Awaited below, where a failure is reported.
+    closing.catch(() => undefined)
+    if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
+    const started = describe(host, host.loginUrl())
+    await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`kiki stop\`.`)
+    await host.closed
+    if (signal.seen()) await closing
+  } finally {
+    signal.forget()
+  }
 }
 
 /** Loads the host only here, since no other command needs it. */
 async function openHost(options: HostOptions): Promise<Host> {
-  const [{ createHost }, { DatabaseError }] = await Promise.all([import('../host.js'), import('../store/database.js')])
+  const [{ createHost }, { DatabaseError }] = await Promise.all([import('../host.js'), import('../store/failures.js')])
   try {
     return await createHost(options)
   } catch (error) {
@@ -67,26 +87,27 @@ async function openHost(options: HostOptions): Promise<Host> {
   }
 }
 
-/** Waits until the host has closed, by a signal or `kiki stop`; a second signal ends the process as ever. */
-async function untilEnded(host: Host): Promise<void> {
+/** The first SIGINT, SIGTERM or SIGHUP from now on; a second one ends the process as ever. */
+function firstSignal(): { came: Promise<void>; seen(): boolean; forget(): void } {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  let closing: Promise<void> | undefined
-  const close = () => {
-    closing ??= host.close()
-    for (const signal of signals) process.off(signal, close)
-    // Awaited below, where a failure is reported.
-    closing.catch(() => undefined)
+  const came = deferred<void>()
+  let seen = false
+  const forget = () => {
+    for (const signal of signals) process.off(signal, hear)
   }
-  for (const signal of signals) process.once(signal, close)
-  await host.closed
-  for (const signal of signals) process.off(signal, close)
-  await closing
+  const hear = () => {
+    seen = true
+    forget()
+    came.resolve()
+  }
+  for (const signal of signals) process.on(signal, hear)
+  return { came: came.promise, seen: () => seen, forget }
 }
 
 async function background(context: CommandContext, paths: HomePaths, flags: StartFlags, command: Command) {
   const running = await runningHost(paths, command)
   const started = running ?? (await startInBackground(paths, startArguments(flags), () => runningHost(paths, command)))
-  rmSync(paths.stopped, { force: true })
+  if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
   await context.output.result(started, () => words(started))
 }
 
@@ -105,7 +126,7 @@ function describe(host: Pick<Host, 'pid' | 'home' | 'ownerUrl' | 'socket'>, logi
     owner_url: host.ownerUrl,
     login_url: login,
     socket: host.socket,
-    mcp_url: `${host.ownerUrl}/mcp`,
+    mcp_url: null,
   }
 }
 
@@ -126,5 +147,6 @@ function configFlags({ port, logLevel }: StartFlags): Flag[] {
 }
 
 function startArguments(flags: StartFlags): string[] {
-  return configFlags(flags).flatMap(({ flag, value }) => [flag, value])
+  const given = configFlags(flags).flatMap(({ flag, value }) => [flag, value])
+  return flags.unlessStopped ? ['--unless-stopped', ...given] : given
 }

@@ -8,9 +8,9 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** A whole number, or `none` for no limit. */
-export function limit(text: string): number | null {
-  return text === 'none' ? null : wholeNumber(text)
+/** A whole number, or `none` for no limit (commander would make an empty text of null). */
+export function limit(text: string): number | 'none' {
+  return text === 'none' ? text : wholeNumber(text)
 }
 
 /** Words with commas between; an empty text is an empty list. */
@@ -36,8 +36,8 @@ export function network(text: string): 'off' | 'on' | string[] {
 }
 
 /** A moment as milliseconds since 1970: a date (UTC where it names no zone), a duration from now, or `none`. */
-export function expiry(text: string): number | null {
-  if (text === 'none') return null
+export function expiry(text: string): number | 'none' {
+  if (text === 'none') return text
   const duration = durationMs(text)
   if (duration !== undefined) return Date.now() + duration
   const zoned = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/.test(text) ? `${text}Z` : text
@@ -46,4 +46,9 @@ export function expiry(text: string): number | null {
     throw new InvalidArgumentError('Give a date such as 2031-12-31, a duration such as 30d, or none.')
   if (time <= Date.now()) throw new InvalidArgumentError('It lies in the past.')
   return time
+}
+
+/** What the owner API takes for `none`. */
+export function nullable(value: number | 'none' | undefined): number | null | undefined {
+  return value === 'none' ? null : value
 }

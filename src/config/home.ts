@@ -100,8 +100,12 @@ export function runtimeDir(): string {
   })
 }
 
-/** Names that a host started in the background inherits; everything else of the client's environment stays behind (GU-09). */
-const HOST_ENVIRONMENT = /^(PATH|HOME|LANG|LC_.*|TZ|USER|LOGNAME|SHELL|TMPDIR|XDG_.*|KIKI_.*)$/
+/**
+ * Names that a host started by a bridge inherits; everything else of the client's environment stays behind (GU-09). Of
+ * Kiki's own variables only the one that can do nothing but narrow: a client must not loosen what its owner set.
+ */
+const HOST_ENVIRONMENT =
+  /^(PATH|HOME|LANG|LC_.*|TZ|USER|LOGNAME|SHELL|TMPDIR|XDG_.*|KIKI_EXPERIMENTAL_EXTERNAL_CLIENTS)$/
 const HOST_ENVIRONMENT_WINDOWS =
   /^(PATHEXT|SYSTEMROOT|SYSTEMDRIVE|COMSPEC|USERPROFILE|USERNAME|APPDATA|LOCALAPPDATA|TEMP|TMP)$/i
 

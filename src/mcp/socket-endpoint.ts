@@ -41,6 +41,8 @@ export function createBridgeStreams(deps: ServerDeps): BridgeStreams {
 
   return {
     serve(socket, principal) {
+      // The SDK adds a listener for every delayed write.
+      socket.setMaxListeners(0)
       const handle = serveStdio(({ era }) => createServer(deps, principal, era), {
         transport: new StdioServerTransport(socket, socket, { maxBufferSize: MAX_LINE_BYTES }),
         onerror: (error) =>

@@ -39,6 +39,11 @@ async function admit(deps: UpgradeDeps, request: IncomingMessage): Promise<Princ
   if (url.pathname !== '/bridge' || request.headers.upgrade?.toLowerCase() !== 'kiki-bridge') {
     throw new KikiError('not_found', 'Only /bridge can be upgraded, to kiki-bridge.')
   }
+  if (url.searchParams.has('discovery')) {
+    throw new KikiError('tool_unavailable', 'This version of Kiki cannot serve tools by search yet.', {
+      hint: 'Start the bridge without --discovery.',
+    })
+  }
   mustAllowClients(deps)
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
   const { connectionId, bridgeId } = await deps.credentials.verify(token)

@@ -20,13 +20,14 @@ export async function prune(
 ): Promise<boolean> {
   const now = clock.now()
   const rows = store.operations.expired(now - retention.days * DAY_MS, STEP)
-  await store.commits.durable(() => {
+  // Before the rows: kept content whose row is gone would never be found again.
+  for (const row of rows) removeJournal(changesFolder, row.id)
+  const tombstones = await store.commits.durable(() => {
     for (const row of rows) {
       if (row.idempotency_key !== null) store.keys.bury(row.connection_id, row.session_ref, row.idempotency_key, now)
       store.operations.remove(row.id)
     }
-    store.keys.prune(now - retention.tombstoneDays * DAY_MS)
+    return store.keys.prune(now - retention.tombstoneDays * DAY_MS, STEP)
   })
-  for (const row of rows) removeJournal(changesFolder, row.id)
-  return rows.length === STEP
+  return rows.length === STEP || tombstones === STEP
 }

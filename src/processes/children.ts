@@ -72,7 +72,11 @@ export async function spawnChild(
     startTime: undefined,
     ending: undefined,
   }
-  const streams = Promise.all([link.door.expect(id, 1), link.door.expect(id, 2)])
+  const streams = Promise.all([link.door.expect(id, 1), link.door.expect(id, 2)]).catch(async (error: unknown) => {
+    // The door closes with the launcher; why that ended is what counts.
+    await life.exited.promise
+    throw error
+  })
   // Each has its own reader below; a rejection that comes before is no unhandled one.
   for (const promise of [streams, life.exited.promise, life.started.promise]) promise.catch(() => undefined)
 
@@ -82,7 +86,6 @@ export async function spawnChild(
     options.signal.removeEventListener('abort', end)
     clearTimeout(life.ending)
     link.children.delete(id)
-    link.door.forget(id)
   }
   life.exited.promise.then(forget, forget)
   link.children.set(id, {
@@ -104,6 +107,8 @@ export async function spawnChild(
   } catch (error) {
     end()
     await life.exited.promise.catch(() => undefined)
+    // Not where it started: its connections may come after the news that it ended.
+    link.door.forget(id)
     void streams.then(
       (open) => open.map((stream) => stream.destroy()),
       () => undefined,

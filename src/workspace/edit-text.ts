@@ -109,7 +109,7 @@ function textOf(bytes: Buffer, display: string): Extract<Detected, { text: true 
   const file = detect(bytes, true)
   if (file.text) return file
   throw new KikiError('invalid_arguments', `${display} is a binary file (${file.type}) and cannot be edited as text.`, {
-    hint: 'Look at it with ReadMedia, or change it with a command.',
+    hint: 'Only text can be edited; Write can replace the whole file.',
   })
 }
 

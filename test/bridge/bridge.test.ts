@@ -1,9 +1,24 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { deferred } from '../../src/lib/async.js'
 import { type Build, build, tempDir } from './build.js'
-import { type FixtureHost, GOOD_CLIENT, startFixtureHost } from './fixture-host.js'
+import { type FixtureHost, type FixtureOptions, GOOD_CLIENT, startFixtureHost } from './fixture-host.js'
 import { call, lastLine, type RawClient, startRaw } from './raw-client.js'
+
+/** A client that opens, calls a tool that hangs, and stays. */
+const PARENT = `
+const [node, ...args] = [process.execPath, ...process.argv.slice(1)]
+const bridge = require('node:child_process').spawn(node, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'parent', version: '1' } }
+bridge.stdin.write(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }) + '\\n')
+bridge.stdout.once('data', () => {
+  const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'hang', arguments: {} } }
+  bridge.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\\n' + JSON.stringify(call) + '\\n')
+})
+`
 
 let built: Build
 let home: string
@@ -34,7 +49,7 @@ function bridge(args: string[] = [], env: Record<string, string> = {}): RawClien
   return client
 }
 
-async function start(options: { socketName?: string } = {}): Promise<FixtureHost> {
+async function start(options: Partial<FixtureOptions> = {}): Promise<FixtureHost> {
   host = await startFixtureHost({ home, effects: join(home, 'effects'), ...options })
   return host
 }
@@ -45,7 +60,7 @@ describe('a running host', () => {
     const client = bridge(['--session', 'ext_one'])
     expect((await client.open()).result?.protocolVersion).toBe('2025-11-25')
     client.send({ jsonrpc: '2.0', id: 0, method: 'tools/list' })
-    expect((await client.answer(0)).result?.tools).toHaveLength(6)
+    expect((await client.answer(0)).result?.tools).toHaveLength(7)
     client.send(call('a', 'echo', { message: 'grüße' }))
     expect((await client.answer('a')).result?.content).toEqual([{ type: 'text', text: 'grüße' }])
     expect(streams).toMatchObject([{ url: '/bridge?session=ext_one', client: GOOD_CLIENT }])
@@ -203,6 +218,48 @@ describe('the end', () => {
     expect((await client.exit).code).toBe(0)
     expect(performance.now() - before).toBeLessThan(2000)
   })
+
+  it('GU-23 FC-T10 with its parent killed it is gone within 2 s, also while a call runs', async () => {
+    const running = await start()
+    const args = [built.main, 'mcp', '--client', GOOD_CLIENT, '--tools', '--home', home]
+    // The bridge shares its parent's standard error, so that pipe is closed when both are gone.
+    const parent = spawn(process.execPath, ['-e', PARENT, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+    await running.saw('tools/call hang')
+    const before = performance.now()
+    parent.kill('SIGKILL')
+    await once(parent, 'close')
+    expect(performance.now() - before).toBeLessThan(2000)
+  })
+
+  const modern = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  it.each([
+    ['2025', 'stdin ends', undefined],
+    ['2025', 'it is killed', undefined],
+    ['2026', 'stdin ends', modern],
+    ['2026', 'it is killed', modern],
+  ])(
+    'GU-20 FC-T07 era %s: an effect that the host has begun outlives the bridge when %s; no cancel is sent',
+    async (...[, end, _meta]) => {
+      const [open, done] = [deferred<void>(), deferred<void>()]
+      const running = await start({ gate: { open: open.promise, done: () => done.resolve() } })
+      const client = bridge()
+      if (!_meta) await client.open()
+      const request = call(1, 'later', { key: 'lives' })
+      client.send({ ...request, params: { ...request.params, ...(_meta && { _meta }) } })
+      await running.saw('tools/call later')
+      if (end === 'stdin ends') client.child.stdin?.end()
+      else client.child.kill('SIGKILL')
+      await client.exit
+      open.resolve()
+      await done.promise
+      expect(readFileSync(join(home, 'effects'), 'utf8')).toBe('lives\n')
+      expect(running.received).not.toContain('notifications/cancelled')
+    },
+  )
 
   it('FC-T10 a reader that is gone ends it quietly', async () => {
     await start()

@@ -29,6 +29,8 @@ export interface FixtureOptions {
   /** File that every `effect` call appends its key to. */
   effects?: string
   socketName?: string
+  /** The tool `later` has its effect when this resolves, and then calls `done`. */
+  gate?: { open: Promise<void>; done(): void }
   /** Answers every credential request like this instead. */
   refuse?: { status: number; body: unknown }
 }
@@ -168,6 +170,12 @@ function makeServer(options: FixtureOptions): McpServer {
   server.registerTool('effect', { inputSchema: z.object({ key: z.string() }) }, ({ key }) => {
     appendFileSync(options.effects ?? '', `${key}\n`)
     return new Promise<never>(() => {})
+  })
+  server.registerTool('later', { inputSchema: z.object({ key: z.string() }) }, async ({ key }) => {
+    await options.gate?.open
+    appendFileSync(options.effects ?? '', `${key}\n`)
+    options.gate?.done()
+    return text('done')
   })
   server.registerTool('ask', {}, async () => {
     await server.server.ping()

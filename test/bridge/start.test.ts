@@ -56,15 +56,16 @@ it('GU-09 CL-10 a missing host is started in a session of its own with a clean e
   bridge({
     HOME: home,
     LC_ALL: 'C.UTF-8',
-    KIKI_SOMETHING: 'kept',
+    KIKI_EXPERIMENTAL_EXTERNAL_CLIENTS: '0',
+    KIKI_COMMANDS_NON_INTERACTIVE: 'allow',
     AWS_SECRET_ACCESS_KEY: 'secret',
     DEBUG: '*',
     NODE_OPTIONS: '--no-deprecation',
   })
   expect((await client.open()).result).toBeDefined()
   const host = started()
-  expect(host?.argv).toEqual(['start', '--background', '--home', home])
-  expect(Object.keys(host?.env ?? {}).sort()).toEqual(['HOME', 'KIKI_SOMETHING', 'LC_ALL', 'PATH'])
+  expect(host?.argv).toEqual(['start', '--background', '--unless-stopped', '--home', home])
+  expect(Object.keys(host?.env ?? {}).sort()).toEqual(['HOME', 'KIKI_EXPERIMENTAL_EXTERNAL_CLIENTS', 'LC_ALL', 'PATH'])
   expect(host?.cwd).toBe(home)
   expect(sessionOf(host?.pid ?? 0)).toBe(host?.pid)
   client.child.stdin?.end()

@@ -82,11 +82,16 @@ describe('runtimeDir', () => {
 it('GU-09 the environment for a background host holds no more than it needs', () => {
   vi.stubEnv('LC_TIME', 'C')
   vi.stubEnv('XDG_DATA_HOME', '/d')
-  vi.stubEnv('KIKI_LOG_LEVEL', 'debug')
+  vi.stubEnv('KIKI_EXPERIMENTAL_EXTERNAL_CLIENTS', '0')
   vi.stubEnv('OPENAI_API_KEY', 'secret')
   vi.stubEnv('NODE_OPTIONS', '--trace-warnings')
   vi.stubEnv('LD_PRELOAD', '/evil.so')
   const env = hostEnvironment()
-  expect(env).toMatchObject({ LC_TIME: 'C', XDG_DATA_HOME: '/d', KIKI_LOG_LEVEL: 'debug', PATH: process.env.PATH })
+  expect(env).toMatchObject({
+    LC_TIME: 'C',
+    XDG_DATA_HOME: '/d',
+    KIKI_EXPERIMENTAL_EXTERNAL_CLIENTS: '0',
+    PATH: process.env.PATH,
+  })
   expect(Object.keys(env).filter((name) => /OPENAI|NODE|LD_/.test(name))).toEqual([])
 })

@@ -60,6 +60,17 @@ describe('run', () => {
     expect(all.map((one) => one.out)).toEqual(Array.from({ length: 40 }, (_, i) => `n${i}\n`))
   })
 
+  it('loses nothing while the host is busy: the news of an end may come before the output', async () => {
+    await harness.output(['/bin/true'])
+    for (let round = 0; round < 5; round++) {
+      const run = harness.output(['/bin/echo', 'hello'])
+      await new Promise((resolve) => setImmediate(resolve))
+      const until = performance.now() + 60
+      while (performance.now() < until);
+      expect((await run).out).toBe('hello\n')
+    }
+  })
+
   it('stops a child once enough was seen', async () => {
     let seen = 0
     const result = await harness.processes.run({

@@ -2,11 +2,10 @@ import { readSync } from 'node:fs'
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
-import { unifiedDiff, unifiedDiffOfBytes } from '../../workspace/diff.js'
 import { applyEdit, describeTolerance, type EditedText, type TextEdit } from '../../workspace/edit-text.js'
-import { decode, detect, unitSize } from '../../workspace/encoding.js'
 import { changeFile, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
 import { type ToolContext, type ToolResult, text } from '../tool.js'
+import { checkSha256, diffOf, expectedSha256 } from './changed.js'
 
 /** Arguments that `Edit` and each edit of `MultiEdit` share. */
 export const editFields = {
@@ -19,11 +18,7 @@ export const editFields = {
 /** Arguments about the file that `Edit` and `MultiEdit` share. */
 export const fileFields = {
   path: z.string().min(1).describe('File.'),
-  expected_sha256: z
-    .string()
-    .regex(/^[0-9a-fA-F]{64}$/, 'expected_sha256 is 64 hexadecimal digits, as Read and Edit give them.')
-    .optional()
-    .describe('Refuse if the file is another by now.'),
+  expected_sha256: expectedSha256,
   dry_run: z.boolean().optional().describe('Only show the diff.'),
 }
 
@@ -104,18 +99,6 @@ function named(error: KikiError, name: string, index: number): KikiError {
   })
 }
 
-/** Raw bytes are compared, so that no decoding can make a difference where none is. */
-function checkSha256(current: Buffer | undefined, expected: string | undefined, display: string): void {
-  if (expected === undefined) return
-  const actual = current === undefined ? undefined : sha256(current)
-  if (actual === expected.toLowerCase()) return
-  const is = actual === undefined ? 'it does not exist' : `its SHA-256 is now ${actual}`
-  throw new KikiError('conflict', `${display} is not the file that you expect: ${is}. Nothing was changed.`, {
-    hint: 'Read the file again and repeat the edit on what is there now.',
-    ...(actual === undefined ? {} : { data: { sha256: actual } }),
-  })
-}
-
 function readWhole(
   workspace: ToolContext['workspace'],
   path: string,
@@ -177,18 +160,4 @@ function linesOf(edit: EditedText | undefined): string {
   if (edit === undefined) return ''
   const more = edit.count > edit.lines.length ? ', …' : ''
   return ` in line${edit.count === 1 ? '' : 's'} ${[...new Set(edit.lines)].join(', ')}${more}`
-}
-
-function diffOf({ before = Buffer.alloc(0), after, display }: Outcome): string {
-  const file = detect(before.length > 0 ? before : after, false)
-  if (!file.text) return ''
-  const options = { path: display }
-  if (unitSize(file.encoding) === 1) {
-    return unifiedDiffOfBytes(before.subarray(file.bom), after.subarray(file.bom), options)
-  }
-  return unifiedDiff(
-    decode(before.subarray(file.bom), file.encoding),
-    decode(after.subarray(file.bom), file.encoding),
-    options,
-  )
 }

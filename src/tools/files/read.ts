@@ -30,7 +30,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
       `[brackets] after the lines; the last names the next offset where there is more. Default: ${DEFAULT_LINES} lines or what fits`,
       'one answer; a larger limit gives a larger result. Lines over 2,000 characters are clamped with a marker. Files over',
       '16 MB are read by seeking; from the end their lines are numbered -1, -2, … UTF-8 and UTF-16 with BOM are decoded,',
-      'legacy 8-bit text shows U+FFFD, of a binary file only type and size are told (use ReadMedia).',
+      'legacy 8-bit text shows U+FFFD, of a binary file only type and size are told.',
     ].join(' '),
     effect: 'read',
     family: 'files',
@@ -58,7 +58,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
 /** Words a page for the client. Facts `from` and `to` are 0 where no line is shown. */
 export function showPage(page: Page, display: string, offset: number): ToolResult {
   if (page.kind === 'binary') {
-    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not shown as text; call ReadMedia with this path to see it.`
+    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not text, and this version has no tool that shows it (ReadMedia is to come).`
     return text(value, { binary: true, type: page.type, size: page.size })
   }
   const clamped = page.lines.some((line) => line.omitted > 0)

@@ -1,18 +1,15 @@
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
+import { hasLoneSurrogate } from '../../workspace/encoding.js'
 import { type ChangedFile, changeFile } from '../../workspace/files.js'
-import { sha256 } from '../../workspace/journal.js'
-import { encodeLike, formatOf } from '../../workspace/keep-format.js'
+import { encodeLike } from '../../workspace/keep-format.js'
 import { defineTool, type ToolResult, text } from '../tool.js'
+import { checkSha256, diffOf, expectedSha256 } from './changed.js'
 
 const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
   content: z.string().describe('The whole new text; no last line end is added or removed.'),
-  expected_sha256: z
-    .string()
-    .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits')
-    .optional()
-    .describe('Refuse if the file is another by now (from Read).'),
+  expected_sha256: expectedSha256,
   keep_format: z.boolean().default(true).describe('false: write UTF-8 exactly as given.'),
 })
 
@@ -30,15 +27,15 @@ export const write = defineTool<Input>({
   family: 'files',
   input,
   async run(context, args) {
-    if (/\p{Surrogate}/u.test(args.content)) throw halfCharacter()
+    if (hasLoneSurrogate(args.content)) throw halfCharacter()
     const changed = await changeFile(
       context,
       args.path,
       (current) => {
-        if (args.expected_sha256 !== undefined) requireExpected(args.path, current, args.expected_sha256)
+        checkSha256(current, args.expected_sha256, args.path)
         return current === undefined || !args.keep_format
           ? Buffer.from(args.content)
-          : encodeLike(args.content, formatOf(current))
+          : encodeLike(args.content, current)
       },
       { create: true },
     )
@@ -49,21 +46,13 @@ export const write = defineTool<Input>({
 function result(changed: ChangedFile): ToolResult {
   const { before, after, created, display } = changed
   const verb = created ? 'Created' : before?.equals(after) === true ? 'Already had this content:' : 'Replaced'
-  return text(`${verb} ${display} (${after.length} bytes, sha256 ${changed.sha256}).`, {
+  const head = `${verb} ${display} (${after.length} bytes, sha256 ${changed.sha256}).`
+  const diff = created ? '' : diffOf(changed)
+  return text(diff === '' ? head : `${head}\n${diff}`, {
     path: display,
     sha256: changed.sha256,
     created,
     bytes: after.length,
-  })
-}
-
-function requireExpected(path: string, current: Buffer | undefined, expected: string): void {
-  const actual = current === undefined ? undefined : sha256(current)
-  if (actual === expected.toLowerCase()) return
-  const is = actual === undefined ? 'does not exist' : `has sha256 ${actual}`
-  throw new KikiError('conflict', `"${path}" ${is}, not the expected ${expected}; nothing was written.`, {
-    hint: 'Read it again and decide anew.',
-    data: actual === undefined ? { expected } : { expected, actual },
   })
 }
 

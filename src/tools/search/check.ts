@@ -3,14 +3,14 @@ import path from 'node:path'
 import { KikiError } from '../../lib/errors.js'
 import { type OpenedFile, openFile, resolvePath } from '../../workspace/files.js'
 import type { Workspace } from '../../workspace/workspace.js'
-import type { Scope } from './scope.js'
+import { inScope, type Scope } from './scope.js'
 
 /**
  * Whether a file that ripgrep names may be counted: in scope and no hard link to a file of Kiki's home. Also counts of hits
  * would tell what such a file holds, so this comes before counting.
  */
 export function mayCount(workspace: Workspace, scope: Scope, name: string): boolean {
-  return inFolder(name) && statCounted(workspace, scope, name) !== undefined
+  return inScope(scope, name) && statCounted(workspace, scope, name) !== undefined
 }
 
 /** As {@link mayCount}; the time of the last change in ms, or undefined where the file may not be counted. */
@@ -36,10 +36,6 @@ export function openCounted(workspace: Workspace, scope: Scope, name: string): O
 export function shownName(workspace: Workspace, scope: Scope, name: string): string | undefined {
   const place = stillInside(() => resolvePath(workspace, path.join(scope.folder.path, name)))
   return place?.type === 'file' ? place.display : undefined
-}
-
-function inFolder(name: string): boolean {
-  return !name.split('/').includes('..')
 }
 
 function placeOf(scope: Scope, name: string): string {

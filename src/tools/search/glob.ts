@@ -4,7 +4,7 @@ import { showName } from '../../workspace/list.js'
 import { defineTool, type ToolContext, type ToolResult, text } from '../tool.js'
 import { shownName } from './check.js'
 import { type ListedFiles, listFiles } from './list-files.js'
-import { openScope, type Scope, skippedNote } from './scope.js'
+import { openScope, placeName, type Scope, skippedNote } from './scope.js'
 
 const DEFAULT_LIMIT = 250
 
@@ -101,8 +101,7 @@ function page(context: ToolContext, scope: Scope, args: Input, listed: ListedFil
 }
 
 function headline(scope: Scope, args: Input, total: number, shown: number): string {
-  const folder = showName(Buffer.from(scope.folder.display === '' ? '.' : scope.folder.display))
-  if (total === 0) return `No file matches ${JSON.stringify(args.pattern)} in ${folder}.`
+  if (total === 0) return `No file matches ${JSON.stringify(args.pattern)} in ${placeName(scope)}.`
   if (shown === 0) return `Nothing at offset ${args.offset} of ${total} files.`
   return `${shown === total ? '' : `${shown} of `}${total} ${total === 1 ? 'file matches' : 'files match'}, newest first.`
 }

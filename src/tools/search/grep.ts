@@ -4,7 +4,7 @@ import { showName } from '../../workspace/list.js'
 import { defineTool, type ToolContext, type ToolResult, text } from '../tool.js'
 import { shownName } from './check.js'
 import { renderHits } from './render.js'
-import { openScope, type Scope, scopeArgs, skippedNote } from './scope.js'
+import { openScope, placeName, type Scope, scopeArgs, skippedNote } from './scope.js'
 import { type Found, searchFiles, searchHits } from './search-contents.js'
 
 const DEFAULT_LIMIT = 250
@@ -78,7 +78,7 @@ async function grepContent(context: ToolContext, scope: Scope, args: Input): Pro
     limit,
     before: args.before,
     after: args.after,
-    // An explicit limit may pass the inline limit; the whole is then paged as any long result (OP-13).
+    // An explicit limit may pass the inline limit; long results are paged then (OP-13).
     maxText: args.limit === undefined ? context.limits.inlineText - NOTES_TEXT : Number.POSITIVE_INFINITY,
   })
   const consumed = args.offset + shown.used
@@ -145,7 +145,6 @@ interface Answer {
 }
 
 function answer(scope: Scope, args: Input, found: Found<unknown>, part: Answer): ToolResult {
-  const where = showName(Buffer.from(scope.file ?? (scope.folder.display === '' ? '.' : scope.folder.display)))
   const total = found.total === undefined ? '' : ` of ${plural(found.total, part.unit[0], part.unit[1])}`
   const notes: string[] = []
   if (part.next !== undefined) {
@@ -158,7 +157,8 @@ function answer(scope: Scope, args: Input, found: Found<unknown>, part: Answer):
   const skipped = skippedNote(scope, true)
   if (skipped !== '') notes.push(skipped)
   const past = args.offset > 0 ? `Nothing at offset ${args.offset}${total}.` : ''
-  const none = past || `No match for ${JSON.stringify(args.pattern.slice(0, 200))} in ${where}${filters(args)}.`
+  const none =
+    past || `No match for ${JSON.stringify(args.pattern.slice(0, 200))} in ${placeName(scope)}${filters(args)}.`
   const head = part.shown === 0 ? none : part.summary
   const facts = {
     ...(args.output_mode === 'files' ? {} : { matches: 0 }),

@@ -79,7 +79,7 @@ export function collectHits(options: {
         return false
       }
     }
-    if (current.lines.length === 0) collector.files.push(current)
+    if (collector.files.at(-1) !== current) collector.files.push(current)
     current.lines.push(line)
     kept += LINE_COST + (line.window?.bytes.length ?? 0)
     return true

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { KikiError } from '../../lib/errors.js'
 import { type OpenedDirectory, openDirectory, openFile } from '../../workspace/files.js'
+import { showName } from '../../workspace/list.js'
 import type { Workspace } from '../../workspace/workspace.js'
 import { compileGlob, type Glob } from './glob-match.js'
 
@@ -74,24 +75,35 @@ export function scopeArgs(scope: Scope, type: string | undefined): string[] {
 /** Whether a path that ripgrep reports (relative to the folder) is to be shown at all. */
 export function inScope(scope: Scope, name: string): boolean {
   const { home, glob } = scope
+  if (name.startsWith('/') || name.split('/').includes('..')) return false
   if (home !== undefined && (name === home || name.startsWith(`${home}/`))) return false
   if (scope.file !== undefined) return name === scope.file
   if (glob === undefined) return true
-  return glob.matches(name, scope.hidden || scope.exclude) !== scope.exclude
+  if (!scope.exclude) return glob.matches(name, scope.hidden)
+  // What is left out may lie anywhere, so the folder is not narrowed to the pattern's base.
+  const base = glob.base === '' ? '' : `${glob.base}/`
+  return !(name.startsWith(base) && glob.matches(name.slice(base.length), true))
 }
 
-/** What was not looked at, and how to include it; '' where nothing was left out. */
+/** What was not looked at, and the arguments that include it; '' where nothing was left out. */
 export function skippedNote(scope: Scope, contents: boolean): string {
   if (scope.file !== undefined) return ''
   const parts: string[] = []
   const hidden = looksIntoHidden(scope)
-  if (!hidden) parts.push('hidden files (hidden: true includes them)')
-  if (hidden && !namesGit(scope)) parts.push('.git folders (name one in path to include it)')
-  if (!scope.ignored) parts.push('files that .gitignore or .ignore exclude (ignored: true includes them)')
+  if (!hidden) parts.push('hidden files (hidden: true)')
+  if (hidden && !namesGit(scope)) parts.push('.git (name it in path)')
+  if (!scope.ignored) parts.push('files that .gitignore or .ignore exclude (ignored: true)')
   if (contents) parts.push('binary files')
-  if (scope.home !== undefined) parts.push("Kiki's own home (never included)")
-  parts.push('links (never followed)')
+  if (scope.home !== undefined) parts.push("Kiki's own home")
+  parts.push('links')
   return `Not searched: ${parts.join(', ')}.`
+}
+
+/** The scope's place as answers name it. */
+export function placeName(scope: Scope): string {
+  const { display } = scope.folder
+  if (scope.file !== undefined) return showName(Buffer.from(display === '.' ? scope.file : `${display}/${scope.file}`))
+  return display === '.' ? 'the workspace' : showName(Buffer.from(display))
 }
 
 function looksIntoHidden(scope: Scope): boolean {

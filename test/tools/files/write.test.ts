@@ -58,7 +58,7 @@ it('FI-06 expected_sha256 guards what is replaced', async () => {
   writeFileSync(at('f'), 'old')
   const wrong = await refusal(() => run({ path: 'f', content: 'new', expected_sha256: '0'.repeat(64) }))
   expect(wrong.code).toBe('conflict')
-  expect(wrong.data).toMatchObject({ actual: sha256(Buffer.from('old')) })
+  expect(wrong.data).toMatchObject({ sha256: sha256(Buffer.from('old')) })
   expect((await refusal(() => run({ path: 'g', content: 'new', expected_sha256: '0'.repeat(64) }))).code).toBe(
     'conflict',
   )
