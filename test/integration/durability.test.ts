@@ -44,7 +44,7 @@ async function syncsOf(work: () => Promise<unknown>): Promise<string[]> {
 }
 
 describe.skipIf(!strace)('syncs of a host', () => {
-  it('GU-07 a keyed Write syncs the log twice at most, once before its effect, and its file and journal once each', async () => {
+  it('GU-01 GU-07 a keyed Write syncs the log twice at most, once before its effect, and its file and journal once each', async () => {
     const syncs = await syncsOf(() =>
       client.call('Write', { path: 'new.txt', content: 'new', _kiki: { idempotency_key: 'new' } }),
     )

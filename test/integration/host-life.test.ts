@@ -339,7 +339,7 @@ describe('a stop', () => {
   })
 })
 
-it('CL-01 a port that is taken, and a home that cannot be one, are said in words', async () => {
+it('a port that is taken, and a home that cannot be one, are said in words', async () => {
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   const { port } = other.address() as AddressInfo

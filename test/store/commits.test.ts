@@ -53,7 +53,7 @@ describe('commits', () => {
     expect(keys()).toEqual(['a', 'b'])
   })
 
-  it('GU-01 a job has its value only once it is committed; the order of calls is the order of commits', async () => {
+  it('a job has its value only once it is committed; the order of calls is the order of commits', async () => {
     const other = openOther()
     const seen: unknown[] = []
     const first = store.commits.durable(() => put('1')).then(() => seen.push(other.count()))
