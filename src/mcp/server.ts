@@ -53,9 +53,11 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
   return server
 }
 
+const clientInfoSchema = z.object({ name: z.string().max(200), version: z.string().max(100) })
+
 /** The client application as it names itself, if it does so in the form that MCP asks for. */
 function clientInfo(given: unknown): Caller['client'] {
-  const info = z.object({ name: z.string().max(200), version: z.string().max(100) }).safeParse(given)
+  const info = clientInfoSchema.safeParse(given)
   return info.success ? info.data : undefined
 }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../lib/errors.js'
 import type { OperationRow } from '../store/operations.js'
-import { readJournal } from '../workspace/journal.js'
+import { type ChangeRecord, readJournal } from '../workspace/journal.js'
 import { removeTemporary, restoreInPlace } from '../workspace/recover.js'
 import type { OperationsDeps } from './operations.js'
 import { encodeOutcome } from './outcome.js'
@@ -23,8 +23,8 @@ export async function recover(deps: RecoveryDeps): Promise<{ accepted: Operation
 }
 
 async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> {
-  repairFiles(deps, row)
-  const records = readJournal(deps.changesFolder, row.id)
+  const records = journalOf(deps, row)
+  repairFiles(deps, row, records)
   await deps.store.commits.durable(() => {
     deps.store.operations.end(row.id, endingOf(deps, row))
     for (const record of records) {
@@ -38,9 +38,19 @@ async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> 
   })
 }
 
+/** One operation's damaged journal must not keep the host from starting: its outcome is unknown all the same. */
+function journalOf({ changesFolder, log }: RecoveryDeps, row: OperationRow): ChangeRecord[] {
+  try {
+    return readJournal(changesFolder, row.id)
+  } catch (error) {
+    log.error({ operation: row.id, error: messageOf(error) }, 'the journal of an interrupted operation cannot be read')
+    return []
+  }
+}
+
 /** Finishes what a crash left half done in files: a temporary file beside, a write in place (FI-06). */
-function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow): void {
-  for (const record of readJournal(changesFolder, row.id)) {
+function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow, records: ChangeRecord[]): void {
+  for (const record of records) {
     try {
       removeTemporary(record)
       if (record.inPlace === true) restoreInPlace(changesFolder, row.id, record)

@@ -3,13 +3,14 @@ import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
 import { unifiedDiff, unifiedDiffOfBytes } from '../../workspace/diff.js'
 import { decode, detect, unitSize } from '../../workspace/encoding.js'
+import { shownPath } from '../../workspace/list.js'
 
 /** The argument of every tool that replaces a file's content. */
 export const expectedSha256 = z
   .string()
   .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits, as Read and Edit give them')
   .optional()
-  .describe('Refuse if the file is no longer the one with this SHA-256.')
+  .describe('Refuse if the file is another by now.')
 
 /** Raw bytes are compared, so that no decoding can make a difference where none is. */
 export function checkSha256(current: Buffer | undefined, expected: string | undefined, display: string): void {
@@ -35,7 +36,7 @@ export function diffOf({
 }): string {
   const file = detect(before.length > 0 ? before : after, false)
   if (!file.text) return ''
-  const options = { path: display }
+  const options = { path: shownPath(display) }
   if (unitSize(file.encoding) === 1) {
     return unifiedDiffOfBytes(before.subarray(file.bom), after.subarray(file.bom), options)
   }
