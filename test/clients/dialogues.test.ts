@@ -94,3 +94,18 @@ describe.each(DIALOGUES)('$client.name $client.version, as it was recorded', (di
     await end(client, dialogue)
   })
 })
+
+it('a parameter that one client adds for itself is unknown when another sends it', async () => {
+  const connection = await host.connection({ ceiling: 'auto-edit' }, 'other')
+  const session = await host.session(connection)
+  const client = startRaw([MAIN, 'mcp', '--client', connection, '--tools', '--home', host.home, '--session', session])
+  await client.open()
+  const params = { name: 'List', arguments: { path: '.', wait_for_previous: true } }
+  client.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  expect((await client.answer(1)).result).toMatchObject({
+    isError: true,
+    _meta: { 'kiki/error': { code: 'invalid_arguments' } },
+  })
+  client.child.kill()
+  await client.exit
+})

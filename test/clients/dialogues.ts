@@ -90,7 +90,14 @@ export const DIALOGUES: Dialogue[] = [
       INITIALIZED,
       { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
     ],
-    call: (id, tool, args) => toolCall(id, tool, args, { progressToken: `4673863d-21c2-4aaf-80ef-${id}` }),
+    // A parameter that it offers its model with every tool, and passes on.
+    call: (id, tool, args) =>
+      toolCall(
+        id,
+        tool,
+        { ...args, wait_for_previous: id % 2 === 0 },
+        { progressToken: `4673863d-21c2-4aaf-80ef-${id}` },
+      ),
     ends: 'SIGTERM',
   },
   {
