@@ -64,19 +64,17 @@ async function wait(deps: ControlDeps, { connection, args, request }: Call, row:
 
 async function cancel(deps: ControlDeps, row: OperationRow): Promise<Reply> {
   if (isTerminal(row.status)) {
-    return {
-      content: [{ type: 'text', text: `${row.tool} (${row.id}) was over already: ${row.status}. Nothing changed.` }],
-      structuredContent: factsOf(row),
-      _meta: meta(row),
-    }
+    return told(row, `${row.tool} (${row.id}) was over already: ${row.status}. Nothing changed.`)
   }
   const now = (await deps.operations.cancel(row.id, 'The client cancelled it.')) ?? row
   const effects = now.effects_possible === 1 ? ' It had begun, so effects are possible: inspect the target.' : ''
-  return {
-    content: [{ type: 'text', text: `${now.tool} (${now.id}) is ${now.status}.${effects}` }],
-    structuredContent: factsOf(now),
-    _meta: meta(now),
-  }
+  return told(now, `${now.tool} (${now.id}) is ${now.status}.${effects}`)
+}
+
+/** Some applications show the model only `structuredContent`: it says what the text says. */
+function told(row: OperationRow, message: string): Reply {
+  const content = [{ type: 'text' as const, text: message }]
+  return { content, structuredContent: { ...factsOf(row), message }, _meta: meta(row) }
 }
 
 async function list(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {

@@ -15,6 +15,7 @@ import type { sessionArguments } from './schemas.js'
 type Call = ControlCall<z.output<typeof sessionArguments>>
 
 const PAGE = 20
+const NO_SESSION = 'The owner shares no session with you yet. Ask the user to make one in Kiki: kiki sessions create.'
 
 export function controlSession(deps: ControlDeps, call: Call): Promise<Reply> {
   switch (call.args.action) {
@@ -47,10 +48,14 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
   const lines = sessions.map(
     (s) => `${s.session_ref}  ${s.title}  ${s.workspace}  ${s.mode}${s.attached ? '  (attached)' : ''}`,
   )
-  const structured = { sessions, ...(found.length > PAGE ? { cursor: String(offset + PAGE) } : {}) }
+  const structured = {
+    sessions,
+    ...(sessions.length === 0 ? { message: NO_SESSION } : {}),
+    ...(found.length > PAGE ? { cursor: String(offset + PAGE) } : {}),
+  }
   const text =
     lines.length === 0
-      ? 'The owner shares no session with you yet. Ask the user to make one in Kiki: kiki sessions create.'
+      ? NO_SESSION
       : `${lines.length} session${lines.length === 1 ? '' : 's'}:\n${lines.join('\n')}${found.length > PAGE ? `\nMore: cursor ${structured.cursor}` : ''}`
   return { content: [{ type: 'text', text }], structuredContent: structured, _meta: {} }
 }
@@ -74,10 +79,11 @@ async function resume(deps: ControlDeps, { caller, connection, args }: Call): Pr
     `Workspace: ${session.workspace}${facts.branch === null ? '' : ` on branch ${facts.branch}`}. Mode: ${facts.mode}.`,
     `Tools: ${tools.join(', ') || 'none'}. Paths are relative to the workspace.`,
     `Call them with "_kiki": {"session_ref": "${session.ref}"}; for tools with side effects add "idempotency_key": a new one for each new call, the same one to retry.`,
-    'If your tool list does not show them yet, call them by name all the same.',
+    'If your tool list does not show them yet, call them by name if your application lets you; if not, the user can name the session in its configuration (kiki connect … --session).',
     ...(profile?.instructions === undefined ? [] : [profile.instructions]),
   ].join('\n')
-  return { content: [{ type: 'text', text }], structuredContent: facts, _meta: {} }
+  // Some applications show the model only this: it has to say everything that the text says.
+  return { content: [{ type: 'text', text }], structuredContent: { ...facts, message: text }, _meta: {} }
 }
 
 async function create(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
