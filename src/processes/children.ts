@@ -130,14 +130,28 @@ async function passGate(options: SpawnOptions, life: Life, pid: number): Promise
 function onMessage(life: Life, message: FromLauncher, options: SpawnOptions): void {
   if (message.type === 'spawned') {
     life.pid = message.pid
-    life.startTime = startTimeOf(message.pid)
-    life.started.resolve(message.pid)
+    begin(life, message.pid)
   } else if (message.type === 'exit') {
     life.exited.resolve({ exitCode: message.exitCode, signal: message.signal })
   } else {
     const error = cannotStart(message.code, message.message, options.argv[0], options.cwd)
     life.started.reject(error)
     life.exited.reject(error)
+  }
+}
+
+/** Where the system cannot even tell what was started (too many open files), the child is ended again, and the host lives. */
+function begin(life: Life, pid: number): void {
+  try {
+    life.startTime = startTimeOf(pid)
+    life.started.resolve(pid)
+  } catch (error) {
+    life.started.reject(
+      new KikiError('internal_error', `What was started could not be identified (${messageOf(error)}); it was ended.`, {
+        hint: 'Wait for other operations to end, then repeat the call.',
+        cause: error,
+      }),
+    )
   }
 }
 
@@ -165,7 +179,12 @@ function endChild(link: Link, id: number, life: Life): void {
   if (life.ending !== undefined || !link.children.has(id)) return
   link.send({ type: 'end', id })
   life.ending = setTimeout(() => {
-    killRecorded(life)
+    try {
+      killRecorded(life)
+    } catch (error) {
+      life.started.reject(error)
+      life.exited.reject(notSeenToEnd(life.pid ?? 0))
+    }
     life.ending = setTimeout(() => {
       const error = notSeenToEnd(life.pid ?? 0)
       life.started.reject(error)

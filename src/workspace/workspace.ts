@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { KikiError, systemCode } from '../lib/errors.js'
+import { fileError } from './errors.js'
 import type { HomeFence } from './fence.js'
 
 /** What file tools may touch: the session's workspace and the extra directories that the owner granted (PA-01). */
@@ -81,7 +82,7 @@ function realFolder(path: string): string | undefined {
   } catch (error) {
     const code = systemCode(error)
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP') return undefined
-    throw error
+    throw fileError(error, path)
   }
 }
 
