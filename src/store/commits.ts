@@ -18,6 +18,12 @@ export interface Commits {
   flush(): void
 }
 
+/**
+ * Told just before and just after each commit of the database, `durable` where it is synced. For programs that embed Kiki and
+ * for tests that end the process there: it must return, and cannot change what is committed.
+ */
+export type OnCommit = (when: 'before' | 'after', kind: 'durable' | 'quick') => void
+
 /** Longest time that the record of a read stays in memory only. */
 const LAZY_MS = 50
 /** Records of reads that are held before they are written without waiting for the time. */
@@ -29,7 +35,7 @@ interface Job {
   done(): void
 }
 
-export function createCommits(db: Database, onLazyError: (error: unknown) => void): Commits {
+export function createCommits(db: Database, onLazyError: (error: unknown) => void, onCommit?: OnCommit): Commits {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
@@ -63,6 +69,7 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
     lazyTimer = undefined
     const batch = new Set(jobs)
     const durable = synced
+    const kind = durable ? 'durable' : 'quick'
     jobs = []
     synced = false
     if (batch.size === 0) return
@@ -70,7 +77,9 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
       if (!durable) setSynchronous(db, 'NORMAL')
       begin.run()
       for (const job of batch) if (!runJob(job)) batch.delete(job)
+      onCommit?.('before', kind)
       commit.run()
+      onCommit?.('after', kind)
     } catch (error) {
       if (db.inTransaction) rollback.run()
       const failure = storeFailure(error)

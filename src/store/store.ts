@@ -1,7 +1,7 @@
 import { attachmentTable } from './attachments.js'
 import { bootTable } from './boots.js'
 import { changeTable } from './changes.js'
-import { type Commits, createCommits } from './commits.js'
+import { type Commits, createCommits, type OnCommit } from './commits.js'
 import { connectionTable } from './connections.js'
 import { type Database, type DatabaseFiles, openDatabase } from './database.js'
 import { keyTable } from './keys.js'
@@ -27,9 +27,9 @@ export interface Store {
 }
 
 /** Opens the database and everything that reads and writes it. All SQL of Kiki is in this folder. @throws as `openDatabase`. */
-export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) => void): Store {
+export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) => void, onCommit?: OnCommit): Store {
   const db = openDatabase(files, readMigrations())
-  const commits = createCommits(db, onLazyError)
+  const commits = createCommits(db, onLazyError, onCommit)
   return {
     db,
     commits,
