@@ -116,7 +116,7 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
   const secrets = readSecrets(paths)
   const log = createLog({ file: join(paths.logs, 'kiki.log') }, config.log.level)
   undo.push(() => log.close())
-  const files = { database: paths.database, marker: join(paths.keys, 'database') }
+  const files = { database: paths.database, marker: join(paths.keys, 'database'), ballast: paths.ballast }
   const store = openStore(
     files,
     (error) => log.error({ error: messageOf(error) }, 'the record of a read was lost'),
@@ -187,8 +187,8 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: Parts): Promise<void> {
   const { store, clock, events, log, bootId, paths, gate, undo } = parts
-  await store.commits.durable(() => store.boots.begin(bootId, process.pid, clock.now()))
-  undo.push(() => store.commits.durable(() => store.boots.end(bootId, clock.now())))
+  await store.commits.vital(() => store.boots.begin(bootId, process.pid, clock.now()))
+  undo.push(() => store.commits.vital(() => store.boots.end(bootId, clock.now())))
   const { accepted, unknown } = await recover({
     store,
     clock,

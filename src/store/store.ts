@@ -1,4 +1,5 @@
 import { attachmentTable } from './attachments.js'
+import { createBallast } from './ballast.js'
 import { bootTable } from './boots.js'
 import { changeTable } from './changes.js'
 import { type Commits, createCommits, type OnCommit } from './commits.js'
@@ -29,7 +30,9 @@ export interface Store {
 /** Opens the database and everything that reads and writes it. All SQL of Kiki is in this folder. @throws as `openDatabase`. */
 export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) => void, onCommit?: OnCommit): Store {
   const db = openDatabase(files, readMigrations())
-  const commits = createCommits(db, onLazyError, onCommit)
+  const ballast = files.ballast === undefined ? undefined : createBallast(files.ballast)
+  ballast?.restore()
+  const commits = createCommits(db, onLazyError, { onCommit, ballast })
   return {
     db,
     commits,

@@ -46,6 +46,10 @@ export function createMember(board: Switchboard, era: Era) {
         return undefined
       }
     },
+    async open(): Promise<void> {
+      client ??= open()
+      await client
+    },
     async close(): Promise<void> {
       await (await client)?.close()
     },

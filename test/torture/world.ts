@@ -58,11 +58,13 @@ export async function startFaulty(
   return { child, lines, socket: (JSON.parse(first[0]) as { socket: string }).socket, gone }
 }
 
-/** From now on the host dies at its n-th commit boundary. */
-export async function arm(host: FaultyHost, n: number): Promise<void> {
-  const armed = once(host.lines, 'line')
+/** From now on the host dies at its n-th commit boundary. @returns false when it is dead already. */
+export async function arm(host: FaultyHost, n: number): Promise<boolean> {
+  const armed = once(host.lines, 'line').then(() => true)
+  // Its end may come while this is written.
+  host.child.stdin?.on('error', () => {})
   host.child.stdin?.write(`${n}\n`)
-  await armed
+  return Promise.race([armed, host.gone.then(() => false)])
 }
 
 export async function kill(host: Pick<FaultyHost, 'child' | 'gone'>): Promise<void> {
