@@ -38,7 +38,11 @@ const grep = (wait_ms?: number, key?: string) =>
   })
 const ask = (args: Record<string, unknown>) => client.call('kiki_operation', args)
 const write = (path: string, wait_ms?: number) =>
-  client.call('Write', { path, content: 'x', _kiki: { idempotency_key: `write ${path}`, ...(wait_ms === undefined ? {} : { wait_ms }) } })
+  client.call('Write', {
+    path,
+    content: 'x',
+    _kiki: { idempotency_key: `write ${path}`, ...(wait_ms === undefined ? {} : { wait_ms }) },
+  })
 
 describe('waiting', () => {
   it('OP-08 OP-10 a call that outlives the wait is answered by a receipt and stays this operation', async () => {
@@ -194,7 +198,11 @@ describe('results', () => {
     let text = ''
     for (let offset: number | undefined = 0; offset !== undefined; ) {
       const page = await ask({ action: 'read', operation_id: id(read), offset, limit: 777 })
-      const { next, ...shown } = page.structuredContent as { text: string; offset: number; next?: { arguments: { offset: number } } }
+      const { next, ...shown } = page.structuredContent as {
+        text: string
+        offset: number
+        next?: { arguments: { offset: number } }
+      }
       expect(shown).toEqual({ text: page.content[0]?.text, offset })
       expect(shown.text).not.toMatch(/\p{Surrogate}/u)
       expect(shown.text.length).toBeLessThanOrEqual(777)
@@ -203,7 +211,9 @@ describe('results', () => {
       rmSync(join(host.workspace, 'a.txt'), { force: true })
     }
     expect(text).toBe(whole)
-    expect(code(await ask({ action: 'read', operation_id: id(read), offset: whole.length + 1 }))).toBe('invalid_arguments')
+    expect(code(await ask({ action: 'read', operation_id: id(read), offset: whole.length + 1 }))).toBe(
+      'invalid_arguments',
+    )
     expect(code(await ask({ action: 'read', operation_id: id(read), limit: 256_001 }))).toBe('invalid_arguments')
     expect(code(await ask({ action: 'read', operation_id: id(read), part: 1 }))).toBe('result_missing')
     const end = await ask({ action: 'read', operation_id: id(read), offset: whole.length })

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
@@ -65,6 +66,15 @@ export async function arm(host: FaultyHost, n: number): Promise<boolean> {
   host.child.stdin?.on('error', () => {})
   host.child.stdin?.write(`${n}\n`)
   return Promise.race([armed, host.gone.then(() => false)])
+}
+
+/** At its n-th commit boundary from now the host stands still. @returns what resolves then, and the function that lets it go on. */
+export async function holdAt(host: FaultyHost, { base }: World, n: number) {
+  const file = join(base, `go-${randomUUID()}`)
+  const armed = once(host.lines, 'line')
+  host.child.stdin?.write(`hold ${n} ${file}\n`)
+  await armed
+  return { held: once(host.lines, 'line'), release: () => writeFileSync(file, '') }
 }
 
 export async function kill(host: Pick<FaultyHost, 'child' | 'gone'>): Promise<void> {
