@@ -131,3 +131,14 @@ export function inspect({ base, home }: World, whole: boolean): { rows: Map<stri
     db.close()
   }
 }
+
+/** Rows that a stopped host has left. */
+export function inspectCounts({ home }: World): { attachments: number; operations: number } {
+  const db = new BetterSqlite3(join(home, 'kiki.db'), { readonly: true })
+  try {
+    const count = (table: string) => Number(db.prepare(`SELECT count(*) FROM ${table}`).pluck().get())
+    return { attachments: count('attachments'), operations: count('operations') }
+  } finally {
+    db.close()
+  }
+}
