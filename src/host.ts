@@ -32,6 +32,7 @@ import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
+import type { OnCommit } from './store/commits.js'
 import { claimHome } from './store/lock.js'
 import { openStore } from './store/store.js'
 import { createHomeFence } from './workspace/fence.js'
@@ -41,6 +42,8 @@ export interface HostOptions {
   home: string
   config: Config
   clock?: Clock
+  /** See {@link OnCommit}. */
+  onCommit?: OnCommit | undefined
 }
 
 export interface Host {
@@ -62,7 +65,7 @@ const PRUNE_EVERY_MS = 3_600_000
  * Starts the one host of a home: takes its lock, opens the database, recovers, listens (design §2).
  * @throws KikiError `conflict` when a host runs there already; DatabaseError when the database cannot be used.
  */
-export async function createHost({ home, config, clock = systemClock }: HostOptions): Promise<Host> {
+export async function createHost({ home, config, clock = systemClock, onCommit }: HostOptions): Promise<Host> {
   const paths = prepareHome(home)
   const unlock = claimHome(paths)
   const undo: Step[] = [unlock]
@@ -73,7 +76,7 @@ export async function createHost({ home, config, clock = systemClock }: HostOpti
     return ending
   }
   try {
-    const parts = await open({ paths, config, clock, undo })
+    const parts = await open({ paths, config, clock, onCommit, undo })
     const listeners = await listen(parts, () => setImmediate(() => void close()))
     return { ...listeners, pid: process.pid, home: paths.dir, socket: paths.socket, close, closed: closed.promise }
   } catch (error) {
@@ -102,18 +105,23 @@ interface Opening {
   paths: HomePaths
   config: Config
   clock: Clock
+  onCommit: OnCommit | undefined
   undo: Step[]
 }
 
 type Parts = Awaited<ReturnType<typeof open>>
 
 /** Everything that works behind the listeners; work of an earlier host is settled when this returns (GU-05). */
-async function open({ paths, config, clock, undo }: Opening) {
+async function open({ paths, config, clock, onCommit, undo }: Opening) {
   const secrets = readSecrets(paths)
   const log = createLog({ file: join(paths.logs, 'kiki.log') }, config.log.level)
   undo.push(() => log.close())
-  const files = { database: paths.database, marker: join(paths.keys, 'database') }
-  const store = openStore(files, (error) => log.error({ error: messageOf(error) }, 'the record of a read was lost'))
+  const files = { database: paths.database, marker: join(paths.keys, 'database'), ballast: paths.ballast }
+  const store = openStore(
+    files,
+    (error) => log.error({ error: messageOf(error) }, 'the record of a read was lost'),
+    onCommit,
+  )
   undo.push(() => store.close())
   const bootId = newId('boot', clock.now())
   const events = createEvents((event, error) =>
@@ -179,8 +187,8 @@ async function open({ paths, config, clock, undo }: Opening) {
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: Parts): Promise<void> {
   const { store, clock, events, log, bootId, paths, gate, undo } = parts
-  await store.commits.durable(() => store.boots.begin(bootId, process.pid, clock.now()))
-  undo.push(() => store.commits.durable(() => store.boots.end(bootId, clock.now())))
+  await store.commits.vital(() => store.boots.begin(bootId, process.pid, clock.now()))
+  undo.push(() => store.commits.vital(() => store.boots.end(bootId, clock.now())))
   const { accepted, unknown } = await recover({
     store,
     clock,

@@ -149,25 +149,23 @@ async function follow(
   call: ParsedCall,
   request: ToolRequest,
 ): Promise<Reply> {
-  const { signal, onProgress } = request
+  const { signal } = request
   const stop = () => {
     if (live.effect === 'read' && live.key === null)
       void deps.operations.cancel(live.id, 'The caller cancelled the request.')
   }
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop, { once: true })
-  if (onProgress !== undefined) live.listeners.add(onProgress)
   try {
     const reply = await deps.operations.answer(
       live,
       inlineWait(connection, call.control.wait_ms),
       limitsOf(connection),
-      signal,
+      request,
     )
     return call.keyMade ? withoutReplay(reply) : reply
   } finally {
     signal?.removeEventListener('abort', stop)
-    if (onProgress !== undefined) live.listeners.delete(onProgress)
   }
 }
 

@@ -12,6 +12,6 @@ export interface ToolRequest {
   arguments: Record<string, unknown>
   /** Aborted when the request was cancelled or its stream dropped. */
   signal?: AbortSignal
-  /** Set if the client asked for progress. */
+  /** Set if the client asked for progress; it gets lines for a person, at least every 10 s while the call waits (OP-09). */
   onProgress?: (message: string) => void
 }

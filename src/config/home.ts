@@ -13,6 +13,8 @@ export interface HomePaths {
   config: string
   mcp: string
   database: string
+  /** Space that is kept for the ends of operations on a full disk (GU-42). */
+  ballast: string
   lock: string
   /** Written by a running host: pid, start time, addresses, socket. */
   hostFile: string
@@ -44,6 +46,7 @@ export function homePaths(dir: string): HomePaths {
     config: join(home, 'config.toml'),
     mcp: join(home, 'mcp.json'),
     database: join(home, 'kiki.db'),
+    ballast: join(home, 'ballast'),
     lock: join(home, 'host.lock'),
     hostFile: join(home, 'host.json'),
     stopped: join(home, 'stopped'),

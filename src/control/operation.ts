@@ -59,7 +59,7 @@ async function wait(deps: ControlDeps, { connection, args, request }: Call, row:
     return get(deps, now)
   }
   const ms = inlineWait(connection, args.wait_ms ?? args._kiki?.wait_ms)
-  return deps.operations.answer(live, ms, limits, request.signal)
+  return deps.operations.answer(live, ms, limits, request)
 }
 
 async function cancel(deps: ControlDeps, row: OperationRow): Promise<Reply> {

@@ -10,7 +10,7 @@ import type { saveTextArguments } from './schemas.js'
 type Call = ControlCall<z.output<typeof saveTextArguments>>
 
 /** Saves only what the client supplies, as external and unverified (TX-01). */
-export async function saveText(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
+export async function saveText(deps: ControlDeps, { caller, connection, args, request }: Call): Promise<Reply> {
   const { _kiki, session_ref, ...given } = args
   const { key, made } = keyFor('kiki_save_text', connection, _kiki)
   const session = deps.sessions.resolve(caller, session_ref ?? _kiki?.session_ref)
@@ -58,6 +58,6 @@ export async function saveText(deps: ControlDeps, { caller, connection, args }: 
       }
     })
   }
-  const reply = await deps.operations.answer(claim.live, inlineWait(connection, _kiki?.wait_ms), limits)
+  const reply = await deps.operations.answer(claim.live, inlineWait(connection, _kiki?.wait_ms), limits, request)
   return made ? withoutReplay(reply) : reply
 }

@@ -86,7 +86,7 @@ async function resume(deps: ControlDeps, { caller, connection, args }: Call): Pr
   return { content: [{ type: 'text', text }], structuredContent: { ...facts, message: text }, _meta: {} }
 }
 
-async function create(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
+async function create(deps: ControlDeps, { caller, connection, args, request }: Call): Promise<Reply> {
   const { key, made } = keyFor('kiki_session new', connection, args._kiki)
   const from = deps.sessions.resolve(caller, required(args.session_ref, 'new'))
   const claim = await deps.operations.claim({
@@ -110,7 +110,7 @@ async function create(deps: ControlDeps, { caller, connection, args }: Call): Pr
       return { content: [{ type: 'text', text }], facts: factsOf(session, connection) }
     })
   }
-  const reply = await deps.operations.answer(claim.live, inlineWait(connection, args._kiki?.wait_ms), limits)
+  const reply = await deps.operations.answer(claim.live, inlineWait(connection, args._kiki?.wait_ms), limits, request)
   return made ? withoutReplay(reply) : reply
 }
 

@@ -60,7 +60,7 @@ export function createLifecycle(deps: LifecycleDeps) {
 
   /** Decided within the transaction: what is revoked meanwhile stays revoked. */
   async function setStatus(id: string, status: 'active' | 'paused'): Promise<void> {
-    await store.commits.durable(() => {
+    await store.commits.vital(() => {
       if (connections.require(id).status === 'revoked') {
         throw new KikiError('conflict', `Connection ${id} is revoked; that cannot be taken back.`, {
           hint: 'Make a new one with `kiki connections add`.',
@@ -84,7 +84,7 @@ export function createLifecycle(deps: LifecycleDeps) {
 
     /** State, policy version, unfinished work and tokens in one transaction, before anything is stopped (GU-30). */
     async revoke(id: string): Promise<{ cancelled: number }> {
-      const rows = await store.commits.durable(() => {
+      const rows = await store.commits.vital(() => {
         if (connections.require(id).status === 'revoked') return undefined
         store.connections.setStatus(id, 'revoked', clock.now())
         store.connections.revokeTokens(id, clock.now())
@@ -98,7 +98,7 @@ export function createLifecycle(deps: LifecycleDeps) {
 
     /** Changes a grant. Another access policy is a new version and cancels unfinished work (AP-08). */
     async change(id: string, change: Parameters<Connections['changed']>[1]): Promise<{ cancelled: number }> {
-      const { next, policyChanged, rows } = await store.commits.durable(() => {
+      const { next, policyChanged, rows } = await store.commits.vital(() => {
         const { next, policyChanged } = connections.changed(id, change)
         store.connections.update({
           id,
@@ -137,7 +137,7 @@ export function createLifecycle(deps: LifecycleDeps) {
     /** Ends a session: unfinished work is cancelled, records stay (SE-08). */
     async closeSession(ref: string): Promise<{ cancelled: number }> {
       const session = sessions.require(ref)
-      const rows = await store.commits.durable(() => {
+      const rows = await store.commits.vital(() => {
         store.sessions.close(ref, clock.now())
         store.attachments.detachSession(ref)
         return endRows({ sessionRef: ref })

@@ -1,11 +1,12 @@
-import { CLIENT_INFO_META_KEY, Server } from '@modelcontextprotocol/server'
+import { CLIENT_INFO_META_KEY, Server, type ServerContext } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { callTool } from '../calls/call-tool.js'
-import type { Caller } from '../calls/caller.js'
+import type { Caller, ToolRequest } from '../calls/caller.js'
 import { authenticate } from '../calls/steps.js'
 import { CONTROL_TOOLS, type ControlDeps, findControl } from '../control/control.js'
 import { visibleTools } from '../exposure/catalog.js'
-import { KikiError } from '../lib/errors.js'
+import { KikiError, messageOf } from '../lib/errors.js'
+import type { Log } from '../lib/log.js'
 import type { ToolDefinition } from '../tools/schema.js'
 import { INSTRUCTIONS } from './instructions.js'
 import { withoutOwnParameters } from './own-parameters.js'
@@ -38,8 +39,13 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
     const envelope: Record<string, unknown> = context.mcpReq.envelope ?? {}
     const client = clientInfo(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion())
     const from: Caller = { ...caller, client }
-    const args = withoutOwnParameters(client, request.params.arguments ?? {})
-    const call = { name: request.params.name, arguments: args, signal: context.mcpReq.signal }
+    const call: ToolRequest = {
+      name: request.params.name,
+      arguments: withoutOwnParameters(client, request.params.arguments ?? {}),
+      signal: context.mcpReq.signal,
+    }
+    const onProgress = progressTo(context, deps.log)
+    if (onProgress !== undefined) call.onProgress = onProgress
     const control = findControl(call.name)
     const reply = control === undefined ? await callTool(deps, from, call) : await control.call(deps, from, call)
     return { ...reply }
@@ -54,6 +60,19 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
   })
   server.onclose = unsubscribe
   return server
+}
+
+/** What sends progress to the client, if it gave a token for it: 0 and "" are tokens, and none is ever made up (OP-09, FC-T09). */
+function progressTo({ mcpReq }: ServerContext, log: Log): ((message: string) => void) | undefined {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined) return undefined
+  let progress = 0
+  return (message) => {
+    progress++
+    mcpReq
+      .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
+      .catch((error: unknown) => log.debug({ error: messageOf(error) }, 'progress was not delivered'))
+  }
 }
 
 const clientInfoSchema = z.object({ name: z.string().max(200), version: z.string().max(100) })

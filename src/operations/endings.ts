@@ -7,7 +7,7 @@ import { errorText } from './present.js'
 
 /** Cancels a row that nobody carries out. One that is over stays as it is. */
 export async function endIdle({ store, clock }: OperationsDeps, id: string): Promise<void> {
-  await store.commits.durable(() =>
+  await store.commits.vital(() =>
     store.operations.end(id, {
       status: 'cancelled',
       ended_at: clock.now(),
@@ -28,7 +28,7 @@ export async function endUnseen({ store, clock }: OperationsDeps, live: Live, se
     : undefined
   const outcome: Outcome = { status: 'outcome_unknown', ...failure('outcome_unknown', message, hint) }
   const { result, chars } = encodeOutcome(outcome)
-  await store.commits.durable(() =>
+  await store.commits.vital(() =>
     store.operations.end(live.id, {
       status: outcome.status,
       ended_at: clock.now(),

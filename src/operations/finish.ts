@@ -114,7 +114,7 @@ async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outco
     return outcome
   }
   const { result, chars, parts } = encodeOutcome(outcome)
-  const commit = live.effect === 'read' && live.key === null ? store.commits.quick : store.commits.durable
+  const commit = live.effect === 'read' && live.key === null ? store.commits.quick : store.commits.vital
   const saved = await commit(() => {
     if (!live.recorded) store.operations.insert(live.row)
     const first = store.operations.end(live.id, { ...ending, result, result_chars: chars })

@@ -13,12 +13,21 @@ import { finish } from './finish.js'
 import { createLive, type Live, type LiveTerms } from './live.js'
 import { decodeOutcome, type Outcome } from './outcome.js'
 import { ended, type InlineLimits, receipt, replayed } from './present.js'
+import { reportProgress } from './progress.js'
 import { createSlots } from './slots.js'
 
 /** Longest time that a cancel waits for the work to be seen ending (OP-11). */
 const CANCEL_MS = 2000
 
 export type Claim = { kind: 'new'; live: Live } | { kind: 'joined'; live: Live } | { kind: 'over'; row: OperationRow }
+
+/** Who waits for an answer. */
+export interface Waiter {
+  /** Aborted when nobody waits any more. */
+  signal?: AbortSignal
+  /** Gets lines for a person. */
+  onProgress?: (message: string) => void
+}
 
 /** The tool's own code, called once; it fails by throwing. */
 export type Work = (live: Live) => Promise<Pick<Outcome, 'content' | 'facts'>>
@@ -108,10 +117,13 @@ export function createOperations(deps: OperationsDeps) {
     changed(live.row, live.row.status)
   }
 
-  /** The reply to a call: its result if it ends within `waitMs`, else a receipt (OP-08). */
-  async function answer(live: Live, waitMs: number, limits: InlineLimits, signal?: AbortSignal): Promise<Reply> {
+  /** The reply to a call: its result if it ends within `waitMs`, else a receipt (OP-08); progress meanwhile (OP-09). */
+  async function answer(live: Live, waitMs: number, limits: InlineLimits, waiter: Waiter): Promise<Reply> {
     const facts = { operationId: live.id, sessionRef: live.sessionRef }
-    if (await settledWithin(live.ended.promise, waitMs, signal)) return ended(facts, await live.ended.promise, limits)
+    const quiet = reportProgress(live, waiter.onProgress)
+    const inTime = await settledWithin(live.ended.promise, waitMs, waiter.signal)
+    quiet()
+    if (inTime) return ended(facts, await live.ended.promise, limits)
     await reveal(live)
     const status = store.operations.get(live.id)?.status ?? live.row.status
     if (isTerminal(status)) return ended(facts, await live.ended.promise, limits)

@@ -25,7 +25,7 @@ export async function recover(deps: RecoveryDeps): Promise<{ accepted: Operation
 async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> {
   const records = journalOf(deps, row)
   repairFiles(deps, row, records)
-  await deps.store.commits.durable(() => {
+  await deps.store.commits.vital(() => {
     deps.store.operations.end(row.id, endingOf(deps, row))
     for (const record of records) {
       deps.store.changes.insert({

@@ -1,6 +1,7 @@
 import { deferred } from '../lib/async.js'
+import type { Ballast } from './ballast.js'
 import { type Database, setSynchronous } from './database.js'
-import { storeFailure } from './failures.js'
+import { diskIsFull, isDiskFailure, storeFailure } from './failures.js'
 
 /** How writes reach the disk. Everything that writes goes through here, so the order of commits is the order of calls. */
 export interface Commits {
@@ -10,6 +11,11 @@ export interface Commits {
    * KikiError `timeout` (another program holds the database) or `internal_error` (full disk); then it had no effect.
    */
   durable<T>(job: () => T): Promise<T>
+  /**
+   * As `durable`, for what must be written even when the disk is full: how an operation ended, a revocation. The ballast's place
+   * is given to it; until the ballast is back, all other writes are refused (GU-42).
+   */
+  vital<T>(job: () => T): Promise<T>
   /** As `durable`, but without a sync: survives a crash of the host, not of the machine. For reads (GU-08). */
   quick<T>(job: () => T): Promise<T>
   /** Records of reads: written with the next commit, at most {@link LAZY_MS} later. */
@@ -18,18 +24,34 @@ export interface Commits {
   flush(): void
 }
 
+/**
+ * Told just before and just after each commit of the database, `durable` where it is synced. For programs that embed Kiki and
+ * for tests that end the process there: it must return, and cannot change what is committed.
+ */
+export type OnCommit = (when: 'before' | 'after', kind: 'durable' | 'quick') => void
+
 /** Longest time that the record of a read stays in memory only. */
 const LAZY_MS = 50
 /** Records of reads that are held before they are written without waiting for the time. */
 const LAZY_MAX = 500
 
 interface Job {
+  vital: boolean
   run(): void
   undo(error: unknown): void
   done(): void
 }
 
-export function createCommits(db: Database, onLazyError: (error: unknown) => void): Commits {
+export interface CommitSeams {
+  onCommit?: OnCommit | undefined
+  ballast?: Ballast | undefined
+}
+
+export function createCommits(
+  db: Database,
+  onLazyError: (error: unknown) => void,
+  { onCommit, ballast }: CommitSeams = {},
+): Commits {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
@@ -49,7 +71,8 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
       release.run()
       return true
     } catch (error) {
-      if (!db.inTransaction) throw error
+      // Tried once more in the place of the ballast.
+      if (!db.inTransaction || (job.vital && isDiskFailure(error))) throw error
       rollbackJob.run()
       release.run()
       job.undo(storeFailure(error))
@@ -62,22 +85,30 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
     clearTimeout(lazyTimer)
     lazyTimer = undefined
     const batch = new Set(jobs)
-    const durable = synced
+    const kind = synced ? 'durable' : 'quick'
     jobs = []
     synced = false
-    if (batch.size === 0) return
+    if (ballast !== undefined && someNotVital(batch) && !ballast.restore()) refuseNotVital(batch, diskIsFull())
+    if (batch.size > 0) commitAll(batch, kind, true)
+  }
+
+  function commitAll(batch: Set<Job>, kind: 'durable' | 'quick', mayFree: boolean): void {
     try {
-      if (!durable) setSynchronous(db, 'NORMAL')
+      if (kind === 'quick') setSynchronous(db, 'NORMAL')
       begin.run()
       for (const job of batch) if (!runJob(job)) batch.delete(job)
+      onCommit?.('before', kind)
       commit.run()
+      onCommit?.('after', kind)
     } catch (error) {
       if (db.inTransaction) rollback.run()
       const failure = storeFailure(error)
-      for (const job of batch) job.undo(failure)
+      if (mayFree && isDiskFailure(error)) refuseNotVital(batch, failure)
+      if (mayFree && isDiskFailure(error) && batch.size > 0 && ballast?.free()) commitAll(batch, kind, false)
+      else for (const job of batch) job.undo(failure)
       return
     } finally {
-      if (!durable) setSynchronous(db, 'FULL')
+      if (kind === 'quick') setSynchronous(db, 'FULL')
     }
     for (const job of batch) job.done()
   }
@@ -90,10 +121,11 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
     })
   }
 
-  function enqueue<T>(run: () => T): Promise<T> {
+  function enqueue<T>(run: () => T, vital = false): Promise<T> {
     const result = deferred<T>()
     let value: T
     jobs.push({
+      vital,
       run: () => {
         value = run()
       },
@@ -109,12 +141,30 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
       synced = true
       return enqueue(job)
     },
-    quick: enqueue,
+    vital(job) {
+      synced = true
+      return enqueue(job, true)
+    },
+    quick: (job) => enqueue(job),
     lazy(run) {
-      jobs.push({ run, undo: onLazyError, done: () => {} })
+      jobs.push({ vital: false, run, undo: onLazyError, done: () => {} })
       if (jobs.length >= LAZY_MAX) arm()
       else if (!armed && lazyTimer === undefined) lazyTimer = setTimeout(flush, LAZY_MS)
     },
     flush,
+  }
+}
+
+function someNotVital(batch: ReadonlySet<Job>): boolean {
+  for (const job of batch) if (!job.vital) return true
+  return false
+}
+
+/** Accepting fails closed: what is not vital leaves the batch with its failure. */
+function refuseNotVital(batch: Set<Job>, failure: unknown): void {
+  for (const job of batch) {
+    if (job.vital) continue
+    batch.delete(job)
+    job.undo(failure)
   }
 }

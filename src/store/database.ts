@@ -15,6 +15,8 @@ export interface DatabaseFiles {
   database: string
   /** The home's note that it has a database: see `marker.ts`. */
   marker: string
+  /** Where space is kept for the ends of operations on a full disk: see `ballast.ts`. */
+  ballast?: string
 }
 
 /** Longest wait for another process's lock; the event loop stands still meanwhile (GU-41). */

@@ -27,16 +27,27 @@ export function storeFailure(error: unknown): unknown {
       cause: error,
     })
   }
-  if (code === 'SQLITE_FULL' || code.startsWith('SQLITE_IOERR')) {
-    return new KikiError(
-      'internal_error',
-      `Kiki's database cannot be written (${messageOf(error)}), so nothing was recorded.`,
-      {
-        hint: "Ask the owner to free space on the disk of Kiki's home, then try again.",
-        data: { retryable: true },
-        cause: error,
-      },
-    )
+  if (isDiskFailure(error)) {
+    return unwritable(`Kiki's database cannot be written (${messageOf(error)}), so nothing was recorded.`, error)
   }
   return error
+}
+
+/** Whether SQLite could not write because of the disk: full, over quota, or failing. */
+export function isDiskFailure(error: unknown): boolean {
+  const code = systemCode(error) ?? ''
+  return code === 'SQLITE_FULL' || code.startsWith('SQLITE_IOERR')
+}
+
+/** The refusal of everything that is not vital while there is no place for the ballast (GU-42). */
+export function diskIsFull(): KikiError {
+  return unwritable("The disk of Kiki's home is full, so nothing was recorded and nothing was begun.")
+}
+
+function unwritable(message: string, cause?: unknown): KikiError {
+  return new KikiError('internal_error', message, {
+    hint: "Ask the owner to free space on the disk of Kiki's home, then try again.",
+    data: { retryable: true },
+    cause,
+  })
 }

@@ -1,7 +1,8 @@
 import { attachmentTable } from './attachments.js'
+import { createBallast } from './ballast.js'
 import { bootTable } from './boots.js'
 import { changeTable } from './changes.js'
-import { type Commits, createCommits } from './commits.js'
+import { type Commits, createCommits, type OnCommit } from './commits.js'
 import { connectionTable } from './connections.js'
 import { type Database, type DatabaseFiles, openDatabase } from './database.js'
 import { keyTable } from './keys.js'
@@ -27,9 +28,11 @@ export interface Store {
 }
 
 /** Opens the database and everything that reads and writes it. All SQL of Kiki is in this folder. @throws as `openDatabase`. */
-export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) => void): Store {
+export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) => void, onCommit?: OnCommit): Store {
   const db = openDatabase(files, readMigrations())
-  const commits = createCommits(db, onLazyError)
+  const ballast = files.ballast === undefined ? undefined : createBallast(files.ballast)
+  ballast?.restore()
+  const commits = createCommits(db, onLazyError, { onCommit, ballast })
   return {
     db,
     commits,

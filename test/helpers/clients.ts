@@ -47,6 +47,8 @@ export interface BridgeOptions {
   session?: string
   args?: string[]
   env?: Record<string, string>
+  /** What the bridge says on standard error is of no interest. */
+  quiet?: boolean
 }
 
 /** A real client over a real bridge process. */
@@ -60,7 +62,7 @@ export async function connectClient(
   const server = {
     command: process.execPath,
     args: [MAIN, 'mcp', '--client', connection, '--tools', '--home', host.home, ...session, ...(options.args ?? [])],
-    stderr: 'inherit' as const,
+    stderr: options.quiet ? ('ignore' as const) : ('inherit' as const),
     ...(options.env === undefined ? {} : { env: options.env }),
   }
   return era === 'v1' ? connectOld(server) : connectNew(server, era)

@@ -1,16 +1,19 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { deferred } from '../../src/lib/async.js'
 import { KikiError } from '../../src/lib/errors.js'
+import { BALLAST_BYTES } from '../../src/store/ballast.js'
 import { openStore, type Store } from '../../src/store/store.js'
-import { storeHome } from './home.js'
+import { fillUp } from '../helpers/disk.js'
+import { ENDING, operation, storeHome } from './home.js'
 import { startLocker } from './locker.js'
 
 const root = process.getuid?.() === 0
 const strace = spawnSync('strace', ['-V']).status === 0
+if (!root) console.warn('not root: full disks are not tried')
 if (!strace) console.warn('strace is missing: syncs are not counted')
 
 let home: ReturnType<typeof storeHome>
@@ -183,6 +186,52 @@ describe('GU-42 a full disk', () => {
         rmSync(join(disk, 'ballast'))
         await insert('after', 1000)
         expect(kept.all()).toContain('after')
+        expect(full.db.pragma('integrity_check', { simple: true })).toBe('ok')
+      } finally {
+        full.close()
+        execFileSync('umount', [disk])
+      }
+    },
+  )
+
+  it.skipIf(!root)(
+    'GU-42 the ballast is given to the ends of what was begun; until it is back nothing else is accepted',
+    async () => {
+      const disk = join(home.dir, 'disk')
+      mkdirSync(disk)
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', disk])
+      const at = (name: string) => join(disk, name)
+      const files = { database: at('kiki.db'), marker: at('marker'), ballast: at('ballast') }
+      const full = openStore(files, (error) => lost.push(error))
+      try {
+        expect(statSync(files.ballast)).toMatchObject({ size: BALLAST_BYTES, mode: 0o100600 })
+        await full.commits.durable(() => full.operations.insert(operation('op_1')))
+        fillUp(at('filler'))
+        const before = [
+          fails(
+            full.commits.durable(() => full.operations.insert(operation('op_2', { arguments: 'y'.repeat(200_000) }))),
+          ),
+          full.commits.vital(() =>
+            full.operations.end('op_1', { ...ENDING, status: 'completed', result: 'r'.repeat(500_000) }),
+          ),
+        ]
+        expect(await Promise.all(before)).toEqual([
+          expect.objectContaining({ code: 'internal_error', hint: expect.stringContaining('free space') }),
+          true,
+        ])
+        expect(existsSync(files.ballast)).toBe(false)
+        expect(full.operations.get('op_1')).toMatchObject({ status: 'completed', result: 'r'.repeat(500_000) })
+        // There is room now, but it is not for new work.
+        const refused = await fails(full.commits.durable(() => full.operations.insert(operation('op_3'))))
+        expect(refused).toMatchObject({ code: 'internal_error', message: expect.stringContaining('nothing was begun') })
+        expect(existsSync(files.ballast)).toBe(false)
+        full.commits.lazy(() => full.operations.insert(operation('op_4')))
+        full.commits.flush()
+        expect(lost).toMatchObject([{ code: 'internal_error' }])
+        rmSync(at('filler'))
+        await full.commits.durable(() => full.operations.insert(operation('op_5')))
+        expect(statSync(files.ballast).size).toBe(BALLAST_BYTES)
+        expect(full.db.prepare('SELECT id FROM operations ORDER BY seq').pluck().all()).toEqual(['op_1', 'op_5'])
         expect(full.db.pragma('integrity_check', { simple: true })).toBe('ok')
       } finally {
         full.close()

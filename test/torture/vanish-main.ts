@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { callApi } from '../helpers/host.js'
+import type { TortureOptions, TortureResult } from './main.js'
+import { createWorld, type FaultyHost, grant, inspectCounts, spawnHost, startFaulty, stop } from './world.js'
+
+/** Growth of the host's memory that is still called flat, in MiB: what a garbage collector may leave for later. */
+const MEMORY_MIB = 48
+/** Cycles before the first measurement. */
+const WARM_UP = 200
+
+interface Size {
+  handles: number
+  memory: number
+}
+
+/** GU-65: clients that speak the upgrade, open their stream, begin a call, and are gone. */
+export async function main({ cycles, say }: Pick<TortureOptions, 'cycles' | 'say'>): Promise<TortureResult> {
+  const world = createWorld()
+  try {
+    const host = await startFaulty(world, undefined, spawnHost(world))
+    if (host === undefined) throw new Error('the host did not start')
+    const { connection } = await grant(host, world)
+    for (let i = 0; i < WARM_UP; i++) await vanish(host, connection, i)
+    const before = await settled(host)
+    for (let i = 0; i < cycles; i++) {
+      await vanish(host, connection, i)
+      if ((i + 1) % 1000 === 0) say(`${i + 1} cycles: ${JSON.stringify(sizeOf(host))}`)
+    }
+    const after = await settled(host)
+    await stop(host)
+    const { attachments } = inspectCounts(world)
+    const growth = after.memory - before.memory
+    const faults: string[] = []
+    if (after.handles > before.handles) faults.push(`open files went from ${before.handles} to ${after.handles}`)
+    if (growth > MEMORY_MIB) faults.push(`memory grew by ${growth} MiB`)
+    if (attachments > 0) faults.push(`${attachments} attachments were left`)
+    return {
+      figures: [
+        ['connect-and-vanish cycles', cycles],
+        ['open files of the host, before and after', `${before.handles} and ${after.handles}`],
+        ['memory of the host in MiB, before and after', `${before.memory} and ${after.memory}`],
+        ['attachments left', attachments],
+      ],
+      faults,
+    }
+  } finally {
+    world.close()
+  }
+}
+
+const INITIALIZE =
+  '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"ghost","version":"1"}}}\n'
+const LIST =
+  '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kiki_session","arguments":{"action":"list"}}}\n'
+
+/** One client; it goes at one of four moments: before its credential is used, at the upgrade, after its opening, in a call. */
+async function vanish(host: FaultyHost, connection: string, i: number): Promise<void> {
+  const bridge = `bridge_ghost${i}`
+  const { credential } = await callApi<{ credential: string }>(host.socket, 'POST', '/api/bridge/credential', {
+    client: connection,
+    bridge,
+  })
+  const socket = connect(host.socket)
+  await once(socket, 'connect')
+  if (i % 4 === 0) return gone(socket)
+  socket.write(
+    `GET /bridge HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: kiki-bridge\r\nAuthorization: Bearer ${credential}\r\n\r\n`,
+  )
+  if (i % 4 === 1) return gone(socket)
+  await once(socket, 'data')
+  socket.write(INITIALIZE)
+  await once(socket, 'data')
+  if (i % 4 === 3) socket.write(LIST)
+  await gone(socket)
+}
+
+async function gone(socket: Socket): Promise<void> {
+  const closed = once(socket, 'close')
+  socket.destroy()
+  await closed
+}
+
+function sizeOf({ child }: FaultyHost): Size {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+  const kib = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1])
+  return { handles: readdirSync(`/proc/${child.pid}/fd`).length, memory: Math.round(kib / 1024) }
+}
+
+/** What the host holds once it has noticed that everybody is gone: it has answered, and two looks in a row are alike. */
+async function settled(host: FaultyHost): Promise<Size> {
+  for (let last = -1; ; ) {
+    await callApi(host.socket, 'GET', '/api/connections')
+    const size = sizeOf(host)
+    if (size.handles === last) return size
+    last = size.handles
+  }
+}
