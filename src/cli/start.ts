@@ -97,8 +97,9 @@ function firstSignal(): { came: Promise<void>; seen(): boolean; forget(): void }
   }
   const hear = () => {
     seen = true
-    forget()
     came.resolve()
+    // Not at once: libraries that tidy up at a signal end the process themselves when nobody else is left who hears it.
+    setImmediate(forget)
   }
   for (const signal of signals) process.on(signal, hear)
   return { came: came.promise, seen: () => seen, forget }

@@ -3,8 +3,8 @@ import type { Store } from '../store/store.js'
 import { removeJournal } from '../workspace/journal.js'
 
 const DAY_MS = 86_400_000
-/** Rows removed in one transaction: pruning goes in small steps (GU-45). */
-const STEP = 200
+/** Rows removed in one transaction, of each kind: results may be large, and nothing else runs meanwhile (GU-45). */
+export const STEP = 50
 
 export interface Retention {
   /** Days that finished operations and their keys are kept; at least 1 (OP-07). */

@@ -18,7 +18,7 @@ export interface DatabaseFiles {
 }
 
 /** Longest wait for another process's lock; the event loop stands still meanwhile (GU-41). */
-const BUSY_TIMEOUT_MS = 200
+const BUSY_TIMEOUT_MS = 100
 
 /**
  * Opens the home's database: made aside and renamed into place when the home never had one, so that a crash at the first

@@ -2,7 +2,7 @@ import { readdirSync, renameSync } from 'node:fs'
 import { KikiError } from '../lib/errors.js'
 import { descend, type Node, sameNode } from './descend.js'
 import { cancelled, fileError, notRegular } from './errors.js'
-import { type ChangeContext, identityOf } from './files.js'
+import { type ChangeContext, identityOf, namesFolder } from './files.js'
 import { holdMissing, type MadeFolders } from './folders.js'
 import { syncFolder } from './journal.js'
 import { missing } from './near-names.js'
@@ -37,6 +37,7 @@ export async function moveFile(
     if (source.node === undefined) throw missing(context.workspace, from, source.folder, source.missing[0] ?? from)
     const goal = walk(context.workspace, to, { follow: false })
     try {
+      if (!source.node.stat.isDirectory() && goal.node === undefined && /\/\.?$/.test(to)) throw namesFolder(to)
       return moveBetween(context, source, source.node, goal, options.overwrite === true)
     } catch (error) {
       throw fileError(error, goal.display)

@@ -12,14 +12,14 @@ if (!strace) console.warn('strace is missing: the syncs of a host are not counte
 
 let host: TestHost
 let client: TestClient
+let connect: () => Promise<TestClient>
 beforeEach(async () => {
   host = await startHost()
   const connection = await host.connection()
-  client = await connectClient(host, connection, 'v2 auto', {
-    session: await host.session(connection),
-    // The test alone decides when a host runs.
-    args: ['--no-start'],
-  })
+  // The test alone decides when a host runs.
+  const options = { session: await host.session(connection), args: ['--no-start'] }
+  connect = () => connectClient(host, connection, 'v2 auto', options)
+  client = await connect()
   // The first call of a kind may load code; what is counted comes after it.
   await client.call('Write', { path: 'warm.txt', content: 'x', _kiki: { idempotency_key: 'warm' } })
   await client.call('Read', { path: 'warm.txt' })
@@ -44,7 +44,7 @@ async function syncsOf(work: () => Promise<unknown>): Promise<string[]> {
 }
 
 describe.skipIf(!strace)('syncs of a host', () => {
-  it('GU-07 a keyed Write syncs the log twice at most, once before its effect, and its file and journal once each', async () => {
+  it('GU-01 GU-07 a keyed Write syncs the log twice at most, once before its effect, and its file and journal once each', async () => {
     const syncs = await syncsOf(() =>
       client.call('Write', { path: 'new.txt', content: 'new', _kiki: { idempotency_key: 'new' } }),
     )
@@ -105,10 +105,13 @@ describe('a host that is killed', () => {
         if (meta<{ status: string }>(reply, 'kiki/operation')?.status === 'completed') answered.add(key)
       })
       const reads = Array.from({ length: 5 }, () => client.call('Read', { path: 'warm.txt' }))
+      const settled = Promise.allSettled([...calls, ...reads])
       await Promise.race(calls)
       await host.kill()
+      await settled
+      await client.close()
       await host.restart()
-      await Promise.allSettled([...calls, ...reads])
+      client = await connect()
       const recorded = rows()
       for (const key of answered) {
         const row = recorded.find((found) => found.idempotency_key === key)
@@ -138,8 +141,10 @@ describe('a host that is killed', () => {
     await gone
     const there = existsSync(path)
     expect(rows().at(-1)).toMatchObject({ idempotency_key: 'cut', status: 'running' })
-    await host.restart()
     await cut
+    await client.close()
+    await host.restart()
+    client = await connect()
     expect(rows().at(-1)).toMatchObject({ idempotency_key: 'cut', status: 'outcome_unknown' })
     const reply = await write()
     expect(meta(reply, 'kiki/error'), textOf(reply)).toMatchObject({ code: 'outcome_unknown' })
@@ -152,7 +157,9 @@ describe('a host that is killed', () => {
     await host.kill()
     const wal = join(host.home, 'kiki.db-wal')
     writeFileSync(wal, Buffer.concat([readFileSync(wal), Buffer.alloc(5000, 0x5a)]))
+    await client.close()
     await host.restart()
+    client = await connect()
     const reply = await client.call('Write', { path: 'warm.txt', content: 'x', _kiki: { idempotency_key: 'warm' } })
     expect(meta(reply, 'kiki/operation')).toMatchObject({ status: 'completed', replayed: true })
   })

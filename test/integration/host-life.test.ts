@@ -333,13 +333,13 @@ describe('a stop', () => {
     expect(readFileSync(join(host.workspace, 'w.txt'), 'utf8')).toBe('once')
     watching = false
     await watch
-    // A status request may come just after the loop stood still once, and its own path takes a while.
-    expect(longest).toBeLessThan(500)
+    // How long one wait may be is checked beside the store; here nobody waits for the lock to be let go.
+    expect(longest).toBeLessThan(2000)
     await client.close()
   })
 })
 
-it('CL-01 a port that is taken, and a home that cannot be one, are said in words', async () => {
+it('a port that is taken, and a home that cannot be one, are said in words', async () => {
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   const { port } = other.address() as AddressInfo

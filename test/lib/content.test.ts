@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { safeCut } from '../../src/lib/content.js'
 
-it('OP-14 a cut never splits a surrogate pair, and moves back by one at most', () => {
+it('a cut never splits a surrogate pair, and moves back by one at most', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: -3, max: 40 }), (text, end) => {
       const cut = safeCut(text, end)

@@ -4,6 +4,7 @@ import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
 import { applyEdit, describeTolerance, type EditedText, type TextEdit } from '../../workspace/edit-text.js'
 import { changeFile, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
+import { shownPath } from '../../workspace/list.js'
 import { type ToolContext, type ToolResult, text } from '../tool.js'
 import { checkSha256, diffOf, expectedSha256 } from './changed.js'
 
@@ -145,7 +146,7 @@ function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean):
   )
   const verb = dryRun ? 'Dry run, nothing was written; this would be' : outcome.created ? 'Created' : 'Edited'
   const lines = done.length === 1 ? linesOf(done[0]) : ''
-  const head = `${verb} ${outcome.display}: ${count} replacement${count === 1 ? '' : 's'}${lines}; sha256 ${outcome.sha256}.`
+  const head = `${verb} ${shownPath(outcome.display)}: ${count} replacement${count === 1 ? '' : 's'}${lines}; sha256 ${outcome.sha256}.`
   const facts = {
     count,
     sha256: outcome.sha256,

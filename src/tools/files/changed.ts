@@ -3,6 +3,7 @@ import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
 import { unifiedDiff, unifiedDiffOfBytes } from '../../workspace/diff.js'
 import { decode, detect, unitSize } from '../../workspace/encoding.js'
+import { shownPath } from '../../workspace/list.js'
 
 /** The argument of every tool that replaces a file's content. */
 export const expectedSha256 = z
@@ -35,7 +36,7 @@ export function diffOf({
 }): string {
   const file = detect(before.length > 0 ? before : after, false)
   if (!file.text) return ''
-  const options = { path: display }
+  const options = { path: shownPath(display) }
   if (unitSize(file.encoding) === 1) {
     return unifiedDiffOfBytes(before.subarray(file.bom), after.subarray(file.bom), options)
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { shownPath } from '../../workspace/list.js'
 import { removeFile } from '../../workspace/remove.js'
 import { defineTool, text } from '../tool.js'
 
@@ -20,7 +21,7 @@ export const remove = defineTool<z.infer<typeof input>>({
   async run(context, args) {
     const removed = await removeFile(context, args.path, { recursive: args.recursive })
     const what = removed.type === 'directory' ? ` (a folder, ${removed.entries} entries in all)` : ''
-    return text(`Deleted ${removed.display}${what}.`, {
+    return text(`Deleted ${shownPath(removed.display)}${what}.`, {
       path: removed.display,
       type: removed.type,
       entries: removed.entries,

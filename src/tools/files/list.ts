@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ListedEntry, type Listing, listFolder, MAX_LISTED } from '../../workspace/list.js'
+import { type ListedEntry, type Listing, listFolder, MAX_LISTED, shownPath } from '../../workspace/list.js'
 import { defineTool, type ToolResult, text } from '../tool.js'
 
 const input = z.strictObject({
@@ -66,9 +66,9 @@ function notesOf(listing: Listing, args: Input, shown: number, next: number | un
   if (listing.unreadable.length > 0) {
     notes.push(`(Not readable: ${listing.unreadable.slice(0, 5).join(', ')}; ${listing.unreadable.length} in all.)`)
   }
-  if (listing.capped) notes.push(`(Stopped after ${listing.total} entries: list smaller folders.)`)
+  if (listing.capped) notes.push(`(Stopped after ${listing.total} entries: list smaller folders, or use Glob.)`)
   const all = `${listing.capped ? 'at least ' : ''}${listing.total}`
-  if (listing.total === 0) notes.push(`(${listing.display} is empty: 0 entries.)`)
+  if (listing.total === 0) notes.push(`(${shownPath(listing.display)} is empty: 0 entries.)`)
   else if (shown === 0) notes.push(`(Offset ${args.offset} is past the end: ${all} entries.)`)
   else if (next !== undefined) notes.push(`(${shown} of ${all} entries; next: offset ${next}.)`)
   else notes.push(`(${all} entries; end of the list.)`)

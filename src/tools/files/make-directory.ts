@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { makeFolders } from '../../workspace/folders.js'
+import { shownPath } from '../../workspace/list.js'
 import { defineTool, text } from '../tool.js'
 
 const input = z.strictObject({
@@ -18,7 +19,8 @@ export const makeDirectory = defineTool<z.infer<typeof input>>({
   input,
   async run(context, args) {
     const { display, made } = await makeFolders(context, args.path)
-    const says = made.length === 0 ? `${display} is a folder already.` : `Made ${made.join(', ')}.`
+    const says =
+      made.length === 0 ? `${shownPath(display)} is a folder already.` : `Made ${made.map(shownPath).join(', ')}.`
     return text(says, { path: display, made })
   },
 })

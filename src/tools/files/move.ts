@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { shownPath } from '../../workspace/list.js'
 import { moveFile } from '../../workspace/move.js'
 import { defineTool, text } from '../tool.js'
 
@@ -21,6 +22,6 @@ export const move = defineTool<z.infer<typeof input>>({
   async run(context, args) {
     const moved = await moveFile(context, args.from, args.to, { overwrite: args.overwrite })
     const replaced = moved.replaced ? ' It replaced the file that was there.' : ''
-    return text(`Moved ${moved.from} to ${moved.to}.${replaced}`, { ...moved })
+    return text(`Moved ${shownPath(moved.from)} to ${shownPath(moved.to)}.${replaced}`, { ...moved })
   },
 })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { openFile } from '../../workspace/files.js'
 import { createLineIndexes, type LineIndexes } from '../../workspace/line-index.js'
 import { MAX_PAGE_CHARS, type Page, readPage } from '../../workspace/lines.js'
+import { shownPath } from '../../workspace/list.js'
 import { defineTool, type Tool, type ToolResult, text } from '../tool.js'
 
 /** Lines of one answer where the caller names no limit (FI-01). */
@@ -14,7 +15,7 @@ const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
   offset: z
     .int()
-    .refine((value) => value !== 0, 'offset begins at 1: use 1 for the first line, -1 for the last.')
+    .refine((value) => value !== 0, 'offset begins at 1: use 1 for the first line, -1 for the last')
     .optional()
     .describe('First line, from 1; -20 is the last 20 lines.'),
   limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Number of lines.'),
@@ -47,7 +48,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
           },
           { indexes, signal: context.signal },
         )
-        return showPage(page, file.display, args.offset ?? 1)
+        return showPage(page, shownPath(file.display), args.offset ?? 1)
       } finally {
         file.close()
       }

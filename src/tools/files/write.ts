@@ -3,6 +3,7 @@ import { KikiError } from '../../lib/errors.js'
 import { hasLoneSurrogate } from '../../workspace/encoding.js'
 import { type ChangedFile, changeFile } from '../../workspace/files.js'
 import { encodeLike } from '../../workspace/keep-format.js'
+import { shownPath } from '../../workspace/list.js'
 import { defineTool, type ToolResult, text } from '../tool.js'
 import { checkSha256, diffOf, expectedSha256 } from './changed.js'
 
@@ -46,7 +47,7 @@ export const write = defineTool<Input>({
 function result(changed: ChangedFile): ToolResult {
   const { before, after, created, display } = changed
   const verb = created ? 'Created' : before?.equals(after) === true ? 'Already had this content:' : 'Replaced'
-  const head = `${verb} ${display} (${after.length} bytes, sha256 ${changed.sha256}).`
+  const head = `${verb} ${shownPath(display)} (${after.length} bytes, sha256 ${changed.sha256}).`
   const diff = created ? '' : diffOf(changed)
   return text(diff === '' ? head : `${head}\n${diff}`, {
     path: display,

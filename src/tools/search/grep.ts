@@ -11,7 +11,12 @@ const DEFAULT_LIMIT = 250
 const lines = z.number().int().min(0).max(100).default(0)
 
 const input = z.strictObject({
-  pattern: z.string().min(1).max(10_000).describe('Rust syntax; no look-around.'),
+  pattern: z
+    .string()
+    .min(1)
+    .max(10_000)
+    .refine((pattern) => !/[\0\p{Surrogate}]/u.test(pattern), 'holds a NUL or half a character (a lone surrogate)')
+    .describe('Rust syntax; no look-around.'),
   path: z.string().min(1).default('.').describe('Folder or file, literally.'),
   glob: z.string().min(1).optional().describe('Like "*.ts", "src/**/*.{js,ts}"; "!…" leaves out.'),
   type: z
@@ -154,6 +159,16 @@ function answer(scope: Scope, args: Input, found: Found<unknown>, part: Answer):
     notes.push(`${plural(part.changed, part.unit[0], part.unit[1])} left out: changed during the search.`)
   if (found.badNames > 0) notes.push(`${plural(found.badNames, 'file', 'files')} left out: the name is not UTF-8.`)
   if (found.unreadable > 0) notes.push(`${plural(found.unreadable, 'place', 'places')} not readable for Kiki.`)
+  if (found.cut > 0) {
+    notes.push(
+      `${plural(found.cut, 'file holds', 'files hold')} a NUL byte (binary): what follows it was not searched.`,
+    )
+  }
+  if (scope.file !== undefined && part.shown === 0) {
+    notes.push(
+      'If the file holds a NUL byte it counts as binary and was not searched behind it; Read shows what it is.',
+    )
+  }
   const skipped = skippedNote(scope, true)
   if (skipped !== '') notes.push(skipped)
   const past = args.offset > 0 ? `Nothing at offset ${args.offset}${total}.` : ''
