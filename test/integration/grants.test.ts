@@ -145,7 +145,8 @@ describe('connections', () => {
     const view = () => host.api<{ last_used_at: string | null }>('GET', `/api/connections/${one.connection}`)
     writeFileSync(join(host.workspace, 'rate.txt'), 'x')
     const read = () => one.client.call('Read', { path: 'rate.txt' })
-    expect((await read()).isError).toBeFalsy()
+    // The use is written with the next commit: here, that of the side effect's own end.
+    expect((await write(one.client, 'used')).isError).toBeFalsy()
     expect(Date.parse((await view()).last_used_at ?? '')).toBeGreaterThan(Date.now() - 60_000)
     await read()
     await read()
