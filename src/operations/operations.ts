@@ -118,7 +118,7 @@ export function createOperations(deps: OperationsDeps) {
   }
 
   /** The reply to a call: its result if it ends within `waitMs`, else a receipt (OP-08); progress meanwhile (OP-09). */
-  async function answer(live: Live, waitMs: number, limits: InlineLimits, waiter: Waiter): Promise<Reply> {
+  async function answer(live: Live, waitMs: number, limits: InlineLimits, waiter: Waiter = {}): Promise<Reply> {
     const facts = { operationId: live.id, sessionRef: live.sessionRef }
     const quiet = reportProgress(live, waiter.onProgress)
     const inTime = await settledWithin(live.ended.promise, waitMs, waiter.signal)
