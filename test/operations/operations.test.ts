@@ -3,7 +3,7 @@ import { deferred } from '../../src/lib/async.js'
 import { KikiError } from '../../src/lib/errors.js'
 import { fingerprint } from '../../src/operations/claim.js'
 import type { Work } from '../../src/operations/operations.js'
-import { prune } from '../../src/operations/retention.js'
+import { prune, STEP } from '../../src/operations/retention.js'
 import { createJournal } from '../../src/workspace/journal.js'
 import { type Core, openCore } from './harness.js'
 
@@ -128,10 +128,11 @@ it('OP-07 keys live as long as their operation, then a tombstone refuses them, t
 
 it('OP-07 pruning goes in small steps and leaves what is not over', async () => {
   const waiting = await core.operations.claim(core.request('waiting'))
-  for (let i = 0; i < 250; i++) await run(`k${i}`)
+  for (let i = 0; i < STEP + 1; i++) await run(`k${i}`)
   core.time.now += 31 * DAY
   const deps = { store: core.store, clock: core.clock, changesFolder: core.changesFolder }
   expect(await prune(deps, { days: 30, tombstoneDays: 30 })).toBe(true)
+  expect(core.store.operations.list({ limit: 10 })).toHaveLength(2)
   expect(await prune(deps, { days: 30, tombstoneDays: 30 })).toBe(false)
   const left = core.store.operations.list({ limit: 10 })
   expect(left.map((row) => row.id)).toEqual([waiting.kind === 'new' ? waiting.live.id : ''])
