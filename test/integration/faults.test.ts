@@ -263,7 +263,7 @@ it('FC-O10 GU-40 of two starts at once on one home exactly one serves, 50 times,
   } finally {
     rmSync(base, { recursive: true, force: true })
   }
-}, 240_000)
+}, 480_000)
 
 it('FC-O12 GU-43 a damaged, empty or foreign database stops the start, names the file, and is left as it is', async () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'kiki-')))

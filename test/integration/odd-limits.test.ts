@@ -51,10 +51,7 @@ it('GU-66 TQ-04 a host out of file descriptors refuses calls that need one, live
   await client.close()
 })
 
-it.each([`/${'x'.repeat(300)}`, `/${'x/'.repeat(5000)}`])(
-  'SE-09 a workspace whose path is too long is refused in words: %.12s…',
-  async (workspace) => {
-    const connection = await host.connection()
-    await expect(host.session(connection, { workspace })).rejects.toMatchObject({ code: 'invalid_arguments' })
-  },
-)
+it('SE-09 a workspace whose path is too long is refused in words', async () => {
+  const made = host.session(await host.connection(), { workspace: `/${'x'.repeat(300)}` })
+  await expect(made).rejects.toMatchObject({ code: 'invalid_arguments' })
+})
