@@ -180,7 +180,7 @@ describe('cancelling', () => {
     expect(childrenOf(launcher)).toHaveLength(1)
     const before = performance.now()
     const cancelled = await ask({ action: 'cancel', operation_id: id(running) })
-    expect(performance.now() - before).toBeLessThan(2_000)
+    expect(performance.now() - before).toBeLessThan(5_000)
     expect(cancelled.structuredContent).toMatchObject({ status: 'cancelled' })
     expect(childrenOf(launcher)).toEqual([])
   })

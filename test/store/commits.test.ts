@@ -148,7 +148,7 @@ describe('GU-41 a database that another program is writing to', () => {
       reads += keys().length
     }
     // Each attempt waits as long as it may; what a busy machine adds differs from one to the next.
-    expect(Math.min(...freezes)).toBeLessThan(250)
+    expect(Math.min(...freezes)).toBeLessThan(1000)
     expect(reads).toBe(0)
     await locker.release()
     expect(await store.commits.durable(() => put('after'))).toBe('after')

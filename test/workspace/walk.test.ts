@@ -176,7 +176,7 @@ describe('what is not a regular file', () => {
         const start = performance.now()
         const read = await refusal(() => openFile(devices, path))
         const write = await refusal(() => changeFile(context, path, () => Buffer.from('x'), { create: true }))
-        expect(performance.now() - start).toBeLessThan(100)
+        expect(performance.now() - start).toBeLessThan(2000)
         for (const error of [read, write]) {
           expect(error.code).toBe('invalid_arguments')
           expect(error.message).toContain('not a regular file')

@@ -14,7 +14,7 @@ it('SR-03 no pattern takes long: stars that would make a regular expression back
   const deep = Array.from({ length: 60 }, () => name).join('/')
   const before = performance.now()
   expect(glob.matches(deep, false)).toBe(false)
-  expect(performance.now() - before).toBeLessThan(1000)
+  expect(performance.now() - before).toBeLessThan(5000)
 })
 
 it('SR-02 agrees with ripgrep’s own globs wherever both mean the same', () => {
