@@ -57,6 +57,8 @@ export function createBridgeStreams(deps: ServerDeps): BridgeStreams {
       socket.on('error', (error) =>
         deps.log.debug({ connection: principal.connectionId, error: error.message }, 'bridge socket'),
       )
+      // An HTTP server's sockets stay half open: without this, a bridge that ends while nothing is said would never be noticed.
+      socket.on('end', () => socket.destroy())
       socket.on('close', () => {
         // Whoever closed it from here took it out before.
         if (open.has(socket)) void close().then(() => forget(principal))
