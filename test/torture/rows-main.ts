@@ -6,7 +6,7 @@ import { connectClient } from '../helpers/clients.js'
 import { callApi } from '../helpers/host.js'
 import { operation } from '../store/home.js'
 import type { TortureOptions, TortureResult } from './main.js'
-import { createWorld, grant, spawnHost, startFaulty, stop, type World } from './world.js'
+import { createWorld, type FaultyHost, grant, spawnHost, startFaulty, stop, type World } from './world.js'
 
 /** How much slower a full database may be. */
 const RATIO = 2
@@ -45,7 +45,7 @@ export async function main({ rows, say }: Pick<TortureOptions, 'rows' | 'say'>):
 
 type Place = Awaited<ReturnType<typeof grant>>
 
-async function withHost<T>(world: World, work: (host: { socket: string }) => Promise<T>): Promise<T> {
+async function withHost<T>(world: World, work: (host: FaultyHost) => Promise<T>): Promise<T> {
   const host = await startFaulty(world, undefined, spawnHost(world))
   if (host === undefined) throw new Error('the host did not start')
   try {

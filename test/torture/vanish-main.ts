@@ -21,11 +21,11 @@ export async function main({ cycles, say }: Pick<TortureOptions, 'cycles' | 'say
   try {
     const host = await startFaulty(world, undefined, spawnHost(world))
     if (host === undefined) throw new Error('the host did not start')
-    const { connection } = await grant(host, world)
-    for (let i = 0; i < WARM_UP; i++) await vanish(host, connection, i)
+    const place = await grant(host, world)
+    for (let i = 0; i < WARM_UP; i++) await vanish(host, place, i)
     const before = await settled(host)
     for (let i = 0; i < cycles; i++) {
-      await vanish(host, connection, i)
+      await vanish(host, place, i)
       if ((i + 1) % 1000 === 0) say(`${i + 1} cycles: ${JSON.stringify(sizeOf(host))}`)
     }
     const after = await settled(host)
@@ -50,14 +50,16 @@ export async function main({ cycles, say }: Pick<TortureOptions, 'cycles' | 'say
   }
 }
 
+type Place = Awaited<ReturnType<typeof grant>>
+
 const INITIALIZE =
   '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"ghost","version":"1"}}}\n'
-const LIST =
-  '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kiki_session","arguments":{"action":"list"}}}\n'
+const resume = (session: string) =>
+  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kiki_session","arguments":{"action":"resume","session_ref":"${session}"}}}\n`
 
-/** One client; it goes at one of four moments: before its credential is used, at the upgrade, after its opening, in a call. */
-async function vanish(host: FaultyHost, connection: string, i: number): Promise<void> {
-  const bridge = `bridge_ghost${i}`
+/** One client; it goes at one of four moments: before its credential is used, at the upgrade, attached and idle, while it is being attached. */
+async function vanish(host: FaultyHost, { connection, session }: Place, i: number): Promise<void> {
+  const bridge = `bridge_ghost${String(i).padStart(8, '0')}`
   const { credential } = await callApi<{ credential: string }>(host.socket, 'POST', '/api/bridge/credential', {
     client: connection,
     bridge,
@@ -72,7 +74,8 @@ async function vanish(host: FaultyHost, connection: string, i: number): Promise<
   await once(socket, 'data')
   socket.write(INITIALIZE)
   await once(socket, 'data')
-  if (i % 4 === 3) socket.write(LIST)
+  socket.write(resume(session))
+  if (i % 4 === 2) await once(socket, 'data')
   await gone(socket)
 }
 
