@@ -3,6 +3,7 @@ import type { Reply } from '../lib/content.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import type { Log } from '../lib/log.js'
+import { createSessionChanges } from '../operations/changes.js'
 import { type Live, tellProgress } from '../operations/live.js'
 import { limitsOf, type Operations, type Work } from '../operations/operations.js'
 import { refusal } from '../operations/present.js'
@@ -11,6 +12,7 @@ import { parseMode } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
 import type { Profile, Session, Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
+import type { Store } from '../store/store.js'
 import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
@@ -32,6 +34,7 @@ import {
 import { countCall, lanesOf, narrowed } from './terms.js'
 
 export interface GateDeps extends AuthenticateDeps {
+  store: Store
   sessions: Sessions
   operations: Operations
   processes: Processes
@@ -132,6 +135,7 @@ function workOf(deps: GateDeps, tool: Tool, args: unknown, workspace: Workspace,
       operationId: live.id,
       workspace,
       journal: live.journal,
+      changes: createSessionChanges(deps, live.sessionRef),
       processes: deps.processes,
       signal: live.controller.signal,
       progress: (message: string) => tellProgress(live, message),
