@@ -6,6 +6,7 @@ import type { Log } from '../lib/log.js'
 import { createSessionChanges } from '../operations/changes.js'
 import { type Live, tellProgress } from '../operations/live.js'
 import { limitsOf, type Operations, type Work } from '../operations/operations.js'
+import type { Outcome } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
 import { decide } from '../policy/decide.js'
 import { parseMode } from '../policy/modes.js'
@@ -96,6 +97,38 @@ export async function runClaimed(deps: GateDeps, row: OperationRow): Promise<voi
     lanes: lanesOf(connection, session, profile),
   })
   await deps.operations.run(live, decidedAgain(deps, row))
+}
+
+/**
+ * A tool that the owner runs in a session, recorded as an operation of it with the decision `owner` and no client. The
+ * owner stands above ceiling, mode, pause and revoke, and may undo what was done in a session that is closed.
+ * @throws KikiError as the session's folder and the arguments ask for; how the tool itself ended is in the outcome.
+ */
+export async function callAsOwner(
+  deps: GateDeps,
+  sessionRef: string,
+  tool: Tool,
+  given: Record<string, unknown>,
+): Promise<{ operationId: string; outcome: Outcome }> {
+  const session = deps.sessions.require(sessionRef)
+  const connection = deps.connections.require(session.connectionId)
+  const args = tool.input.parse(given)
+  const workspace = workspaceOf(deps, connection, session)
+  const claim = await deps.operations.claim({
+    connection,
+    session,
+    tool: tool.name,
+    effect: tool.effect,
+    args: given,
+    key: undefined,
+    client: undefined,
+    decision: { kind: 'allow', by: 'owner', reason: 'The owner asked for it.' },
+    byOwner: true,
+    lanes: [],
+  })
+  if (claim.kind !== 'new') throw new Error('a call without a key is new')
+  await deps.operations.run(claim.live, workOf(deps, tool, args, workspace, connection))
+  return { operationId: claim.live.id, outcome: await claim.live.ended.promise }
 }
 
 /** The work of a call that had to wait: it begins only if the call would be allowed now as well (GU-02). */

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { readVersion } from '../lib/version.js'
+import { changesCommand } from './changes.js'
 import { configCommand } from './config.js'
 import { connectCommand } from './connect-command.js'
 import { connectionsCommand } from './connections.js'
@@ -13,6 +14,7 @@ import { sessionsCommand } from './sessions.js'
 import { startCommand } from './start.js'
 import { statusCommand } from './status.js'
 import { stopCommand } from './stop.js'
+import { undoCommand } from './undo.js'
 
 /**
  * Runs one command line, without the names of node and script.
@@ -57,6 +59,8 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   connectCommand(program, context)
   sessionsCommand(program, context)
   operationsCommand(program, context)
+  changesCommand(program, context)
+  undoCommand(program, context)
   configCommand(program, context)
   return program
 }

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { OwnerEnv } from './auth.js'
 import { bridgeRoutes } from './bridge.js'
+import { changeRoutes, operationUndoRoutes, sessionUndoRoutes } from './changes.js'
 import { connectionRoutes } from './connections.js'
 import type { OwnerDeps } from './deps.js'
 import { hostRoutes } from './host.js'
@@ -14,7 +15,10 @@ export function ownerRoutes(deps: OwnerDeps) {
     .route('/', hostRoutes(deps))
     .route('/connections', connectionRoutes(deps))
     .route('/sessions', sessionRoutes(deps))
+    .route('/sessions', sessionUndoRoutes(deps))
     .route('/operations', operationRoutes(deps))
+    .route('/operations', operationUndoRoutes(deps))
+    .route('/changes', changeRoutes(deps))
     .route('/bridge', bridgeRoutes(deps))
 }
 

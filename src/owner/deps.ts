@@ -1,3 +1,4 @@
+import type { GateDeps } from '../calls/call-tool.js'
 import type { Connections } from '../grants/connections.js'
 import type { Credentials } from '../grants/credentials.js'
 import type { Clock } from '../lib/clock.js'
@@ -17,6 +18,8 @@ export interface OwnerDeps {
   operations: Operations
   lifecycle: Lifecycle
   credentials: Credentials
+  /** What the owner's own calls run with. */
+  gate: GateDeps
   clock: Clock
   log: Log
   host: HostFacts
