@@ -1,6 +1,8 @@
+import type { Clock } from '../lib/clock.js'
 import { messageOf } from '../lib/errors.js'
-import type { OperationRow } from '../store/operations.js'
-import { readJournal } from '../workspace/journal.js'
+import type { ChangeTable } from '../store/changes.js'
+import type { OperationRow, OperationTable } from '../store/operations.js'
+import { type ChangeRecord, readJournal } from '../workspace/journal.js'
 import { removeTemporary, restoreInPlace } from '../workspace/recover.js'
 import type { OperationsDeps } from './operations.js'
 import { encodeOutcome } from './outcome.js'
@@ -27,15 +29,37 @@ async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> 
   const records = readJournal(deps.changesFolder, row.id)
   await deps.store.commits.durable(() => {
     deps.store.operations.end(row.id, endingOf(deps, row))
-    for (const record of records) {
-      deps.store.changes.insert({
-        operation_id: row.id,
-        seq: record.seq,
-        session_ref: row.session_ref,
-        record: JSON.stringify(record),
-      })
-    }
+    recordChanges(deps.store.changes, row, records)
   })
+}
+
+/**
+ * After a restore: what was unfinished when the backup was made may have ended since, so nothing of it runs (again), and
+ * no file is touched; its outcome is unknown. Within the caller's transaction.
+ * @returns how many operations that were.
+ */
+export function endRestored(
+  { operations, changes }: { operations: OperationTable; changes: ChangeTable },
+  changesFolder: string,
+  clock: Clock,
+): number {
+  const unfinished = operations.unfinished()
+  for (const row of unfinished) {
+    operations.end(row.id, endingOf({ clock }, row))
+    recordChanges(changes, row, readJournal(changesFolder, row.id))
+  }
+  return unfinished.length
+}
+
+function recordChanges(changes: ChangeTable, row: OperationRow, records: readonly ChangeRecord[]): void {
+  for (const record of records) {
+    changes.insert({
+      operation_id: row.id,
+      seq: record.seq,
+      session_ref: row.session_ref,
+      record: JSON.stringify(record),
+    })
+  }
 }
 
 /** Finishes what a crash left half done in files: a temporary file beside, a write in place (FI-06). */
@@ -53,7 +77,7 @@ function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow): v
   }
 }
 
-function endingOf({ clock }: RecoveryDeps, row: OperationRow) {
+function endingOf({ clock }: { clock: Clock }, row: OperationRow) {
   const ended_at = clock.now()
   if (row.effect !== 'read') {
     return {

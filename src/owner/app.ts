@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { OwnerEnv } from './auth.js'
+import { backupRoutes } from './backup.js'
 import { bridgeRoutes } from './bridge.js'
 import { changeRoutes, operationUndoRoutes, sessionUndoRoutes } from './changes.js'
 import { connectionRoutes } from './connections.js'
@@ -19,6 +20,7 @@ export function ownerRoutes(deps: OwnerDeps) {
     .route('/operations', operationRoutes(deps))
     .route('/operations', operationUndoRoutes(deps))
     .route('/changes', changeRoutes(deps))
+    .route('/backup', backupRoutes(deps))
     .route('/bridge', bridgeRoutes(deps))
 }
 

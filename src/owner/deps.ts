@@ -1,4 +1,5 @@
 import type { GateDeps } from '../calls/call-tool.js'
+import type { HomePaths } from '../config/home.js'
 import type { Connections } from '../grants/connections.js'
 import type { Credentials } from '../grants/credentials.js'
 import type { Clock } from '../lib/clock.js'
@@ -23,6 +24,7 @@ export interface OwnerDeps {
   clock: Clock
   log: Log
   host: HostFacts
+  paths: HomePaths
   /** Ends the host after the answer has left. */
   stop: () => void
   /** Whether clients may use Kiki at all (GR-01). */

@@ -9,7 +9,7 @@ export type Database = BetterSqlite3.Database
 type Statement = BetterSqlite3.Statement
 
 /** `PRAGMA application_id` of Kiki's databases: "KIKI" in ASCII. */
-const APPLICATION_ID = 0x4b494b49
+export const APPLICATION_ID = 0x4b494b49
 /** Longest wait for another process's lock; the event loop stands still meanwhile (GU-41). */
 const BUSY_TIMEOUT_MS = 200
 /** Databases up to this size are checked page by page at start; larger ones by reading every table and index once. */
@@ -28,19 +28,33 @@ export class DatabaseError extends Error {
 }
 
 /**
+ * Opens a database that is there, checked but neither migrated nor set up: for a backup of a home without a host.
+ * @throws DatabaseError as {@link openDatabase}.
+ */
+export function openSound(file: string, migrations: readonly Migration[]): Database {
+  return opened(file, migrations, () => {})
+}
+
+/**
  * Opens the home's database: made aside and renamed into place when it does not exist yet, so that a crash at the first
  * start leaves nothing half made (GU-43); migrated in transactions; durable on every commit (GU-07).
  * @throws DatabaseError when the file is not a sound Kiki database or comes from a newer Kiki.
  */
 export function openDatabase(file: string, migrations: readonly Migration[]): Database {
   if (!existsSync(file)) createAside(file, migrations)
+  return opened(file, migrations, (db) => {
+    configure(db)
+    applyMigrations(db, migrations)
+  })
+}
+
+function opened(file: string, migrations: readonly Migration[], setUp: (db: Database) => void): Database {
   if (statSync(file).size === 0) throw new DatabaseError(file, 'is empty (zero bytes)')
   let db: Database | undefined
   try {
     db = new BetterSqlite3(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
     checkSound(db, file, migrations)
-    configure(db)
-    applyMigrations(db, migrations)
+    setUp(db)
     return db
   } catch (error) {
     db?.close()
@@ -96,7 +110,7 @@ function createAside(file: string, migrations: readonly Migration[]): void {
   }
 }
 
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r')
   try {
     fsyncSync(fd)
