@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import writeFileAtomic from 'write-file-atomic'
@@ -11,14 +11,14 @@ import type { Config } from './config/schema.js'
 import { createEvents } from './events/events.js'
 import { createConnections } from './grants/connections.js'
 import { createCredentials } from './grants/credentials.js'
-import { closeServer, httpServer, listenOnLoopback, listenOnSocket } from './http/listen.js'
+import { httpServer, listenOnLoopback, listenOnSocket } from './http/listen.js'
 import { readStaticFiles } from './http/static.js'
 import { deferred } from './lib/async.js'
 import { type Clock, systemClock } from './lib/clock.js'
-import { KikiError, messageOf } from './lib/errors.js'
+import { messageOf } from './lib/errors.js'
 import { newId } from './lib/ids.js'
 import { sha256 } from './lib/json.js'
-import { createLog, type Log } from './lib/log.js'
+import { createLog } from './lib/log.js'
 import { readVersion } from './lib/version.js'
 import { createLifecycle } from './lifecycle/endings.js'
 import { createBridgeStreams } from './mcp/socket-endpoint.js'
@@ -32,9 +32,8 @@ import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
-import { DatabaseError } from './store/database.js'
-import { takeLock } from './store/lock.js'
-import { openStore, type Store } from './store/store.js'
+import { claimHome } from './store/lock.js'
+import { openStore } from './store/store.js'
 import { createHomeFence } from './workspace/fence.js'
 
 export interface HostOptions {
@@ -65,8 +64,7 @@ const PRUNE_EVERY_MS = 3_600_000
  */
 export async function createHost({ home, config, clock = systemClock }: HostOptions): Promise<Host> {
   const paths = prepareHome(home)
-  const unlock = takeLock(paths.lock)
-  if (unlock === undefined) throw alreadyRunning(paths)
+  const unlock = claimHome(paths)
   const undo: Step[] = [unlock]
   let ending: Promise<void> | undefined
   const closed = deferred<void>()
@@ -79,9 +77,8 @@ export async function createHost({ home, config, clock = systemClock }: HostOpti
     const listeners = await listen(parts, () => setImmediate(() => void close()))
     return { ...listeners, pid: process.pid, home: paths.dir, socket: paths.socket, close, closed: closed.promise }
   } catch (error) {
-    await close().catch((closing: unknown) => {
-      throw new AggregateError([error, closing], messageOf(error))
-    })
+    // Why it did not start matters more than what then could not be closed.
+    await close().catch(() => undefined)
     throw error
   }
 }
@@ -114,8 +111,9 @@ type Parts = Awaited<ReturnType<typeof open>>
 async function open({ paths, config, clock, undo }: Opening) {
   const secrets = readSecrets(paths)
   const log = createLog({ file: join(paths.logs, 'kiki.log') }, config.log.level)
-  undo.push(() => log.flush())
-  const store = openHomeStore(paths, log)
+  undo.push(() => log.close())
+  const files = { database: paths.database, marker: join(paths.keys, 'database') }
+  const store = openStore(files, (error) => log.error({ error: messageOf(error) }, 'the record of a read was lost'))
   undo.push(() => store.close())
   const bootId = newId('boot', clock.now())
   const events = createEvents((event, error) =>
@@ -182,9 +180,16 @@ async function open({ paths, config, clock, undo }: Opening) {
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: Parts): Promise<void> {
   const { store, clock, events, log, bootId, paths, gate, undo } = parts
-  store.boots.begin(bootId, process.pid, clock.now())
-  undo.push(() => store.boots.end(bootId, clock.now()))
-  const { accepted, unknown } = await recover({ store, clock, events, log, bootId, changesFolder: paths.changes })
+  await store.commits.durable(() => store.boots.begin(bootId, process.pid, clock.now()))
+  undo.push(() => store.commits.durable(() => store.boots.end(bootId, clock.now())))
+  const { accepted, unknown } = await recover({
+    store,
+    clock,
+    events,
+    log,
+    bootId,
+    changesFolder: paths.changes,
+  })
   if (unknown > 0) log.warn({ operations: unknown }, 'the outcome of operations of an earlier host is unknown')
   for (const row of accepted) {
     runClaimed(gate, row).catch((error: unknown) =>
@@ -239,14 +244,15 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
     lifecycle: parts.lifecycle,
     version,
   })
-  const listener = httpServer(front.fetch, 'listener')
-  const socket = httpServer(front.fetch, 'socket')
-  acceptBridges(socket, { ...parts, streams })
+  const refused = (error: Error) => log.error({ error: error.message }, 'a connection could not be taken')
+  const listener = httpServer(front.fetch, 'listener', refused)
+  const socket = httpServer(front.fetch, 'socket', refused)
+  acceptBridges(socket.server, { ...parts, streams })
   port = await listenOnLoopback(listener, config.owner.port)
-  undo.push(() => closeServer(listener))
+  undo.push(() => listener.close())
   await listenOnSocket(socket, paths.socket)
   undo.push(
-    () => closeServer(socket),
+    () => socket.close(),
     () => streams.closeAll(),
     streams.sweepLater(),
   )
@@ -262,38 +268,6 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   undo.push(() => rmSync(paths.hostFile, { force: true }))
   log.info(facts, 'started')
   return { ownerUrl: ownerUrl(), loginUrl: () => loginUrl(ownerUrl(), auth.codes.create().code) }
-}
-
-/** As `openStore`; a home that had a database and lost it is not given an empty one (GU-43). */
-function openHomeStore(paths: HomePaths, log: Log): Store {
-  const marker = join(paths.keys, 'database')
-  if (existsSync(marker) && !existsSync(paths.database))
-    throw new DatabaseError(paths.database, 'is missing, although this home had one')
-  const store = openStore(paths.database, (error) =>
-    log.error({ error: messageOf(error) }, 'the record of a read was lost'),
-  )
-  if (!existsSync(marker)) writeFileSync(marker, '', { mode: 0o600 })
-  return store
-}
-
-function alreadyRunning(paths: HomePaths): KikiError {
-  const pid = runningPid(paths)
-  const who = pid === undefined ? 'another process' : `pid ${pid}`
-  return new KikiError('conflict', `A Kiki host already runs on the home ${paths.dir} (${who}).`, {
-    hint: 'Use it (`kiki status`), or end it with `kiki stop`.',
-    data: { home: paths.dir, ...(pid === undefined ? {} : { pid }) },
-  })
-}
-
-function runningPid(paths: HomePaths): number | undefined {
-  try {
-    const facts: unknown = JSON.parse(readFileSync(paths.hostFile, 'utf8'))
-    return typeof facts === 'object' && facts !== null && 'pid' in facts && typeof facts.pid === 'number'
-      ? facts.pid
-      : undefined
-  } catch {
-    return undefined // It is just starting: it writes the file once it is ready.
-  }
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))

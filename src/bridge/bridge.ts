@@ -121,7 +121,7 @@ async function keepConnected(bridge: Bridge): Promise<void> {
     if (before !== undefined && starts.length > MAX_STREAMS_A_MINUTE && performance.now() - before < 60_000) {
       stream.socket.destroy()
       throw new KikiError('upstream_unavailable', "Kiki's host ended this connection again and again.", {
-        hint: 'Look into `kiki logs`, then restart this MCP server in the client.',
+        hint: 'Look into logs/kiki.log in the home, then restart this MCP server in the client.',
       })
     }
     await passLines(bridge, stream)

@@ -69,6 +69,6 @@ function whyNotStart(options: BridgeOptions, paths: HomePaths): KikiError | unde
 
 function startedInVain(paths: HomePaths): KikiError {
   return new KikiError('timeout', `Kiki's host was started but did not answer within ${START_MS / 1000} s.`, {
-    hint: `Look into ${paths.logs}, or run \`kiki doctor --home ${paths.dir}\`.`,
+    hint: `Look into ${paths.logs}, or run \`kiki start --home ${paths.dir}\` to see why.`,
   })
 }

@@ -83,7 +83,7 @@ function accepted({ status, body }: HttpAnswer, socket: Socket): Record<string, 
 function refusal(status: number, error: unknown): KikiError {
   if (!isObject(error) || typeof error.message !== 'string') {
     return new KikiError('internal_error', `Kiki's host answered with HTTP status ${status}.`, {
-      hint: 'Run `kiki doctor`, and update Kiki if the host is of another version.',
+      hint: 'Restart the host if Kiki was updated while it ran: `kiki stop`, then `kiki start`.',
     })
   }
   const code = ERROR_CODES.find((known) => known === error.code) ?? 'internal_error'
@@ -110,7 +110,7 @@ function connectError(error: unknown, socketPath: string): unknown {
     })
   }
   return new KikiError('internal_error', `Kiki's socket ${socketPath} cannot be opened: ${error.message}.`, {
-    hint: 'Run `kiki doctor`.',
+    hint: 'Look into logs/kiki.log in the home.',
   })
 }
 

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type HomePaths, homePaths } from '../config/home.js'
 import { systemClock } from '../lib/clock.js'
@@ -34,18 +34,18 @@ export function backupCommand(program: Command, { output }: CommandContext): voi
 async function withoutHost({ dir }: HomePaths, file: string): Promise<BackupDone> {
   if (!existsSync(homePaths(dir).database)) throw noHome(dir)
   const paths = homePaths(realpathSync(dir))
-  const [{ backupHome }, { openSound, DatabaseError }, { takeLock }, { readMigrations }, { createHomeFence }] =
+  const [{ backupHome }, { openToRead }, { DatabaseError }, { claimHome }, { readMigrations }, { createHomeFence }] =
     await Promise.all([
       import('../lifecycle/backup.js'),
       import('../store/database.js'),
+      import('../store/failures.js'),
       import('../store/lock.js'),
       import('../store/migrate.js'),
       import('../workspace/fence.js'),
     ])
-  const unlock = takeLock(paths.lock)
-  if (unlock === undefined) throw starting(dir)
+  const unlock = claimHome(paths)
   try {
-    const db = openSound(paths.database, readMigrations())
+    const db = openToRead({ database: paths.database, marker: join(paths.keys, 'database') }, readMigrations())
     try {
       return await backupHome({ db, paths, clock: systemClock, fence: createHomeFence(paths.dir) }, file)
     } finally {
@@ -63,11 +63,5 @@ async function withoutHost({ dir }: HomePaths, file: string): Promise<BackupDone
 function noHome(dir: string): KikiError {
   return new KikiError('not_found', `There is no Kiki database in ${dir}.`, {
     hint: 'Name the home with --home, or start Kiki first: there is nothing to back up.',
-  })
-}
-
-function starting(dir: string): KikiError {
-  return new KikiError('conflict', `Another process uses the home ${dir}, but does not answer yet.`, {
-    hint: 'Look with `kiki status`, then repeat the backup.',
   })
 }

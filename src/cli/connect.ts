@@ -28,6 +28,8 @@ export interface ClientConfig {
   config: Record<string, unknown> | string
   /** The client's own command that does the same, as program and arguments. */
   command?: string[]
+  /** What would not work with this configuration, and what to do about it. */
+  warning?: string
 }
 
 /** The program that a client has to start, and where it looks for its settings. */
@@ -54,6 +56,8 @@ interface Launch {
 
 interface ClientFormat {
   title: string
+  /** It takes the list of tools once, and refuses calls of a tool that was not in it (tried, docs/clients.md). */
+  listsOnce?: true
   file(machine: Machine): string
   config(launch: Launch): ClientConfig['config']
   command?(launch: Launch): string[]
@@ -92,6 +96,7 @@ const FORMATS: Record<ConnectClient, ClientFormat> = {
   },
   codex: {
     title: 'Codex',
+    listsOnce: true,
     file: (machine) => joinOn(machine, machine.folders.codex, 'config.toml'),
     config: (launch) => stringify({ mcp_servers: { [NAME]: { ...launch } } }),
     command: ({ command, args }) => ['codex', 'mcp', 'add', NAME, '--', command, ...args],
@@ -165,7 +170,12 @@ export function clientConfig(options: ConnectOptions, machine: Machine = thisMac
     format: typeof config === 'string' ? 'toml' : 'json',
     config,
     ...(command && { command }),
+    ...(format.listsOnce && options.session === undefined && { warning: needsSession(format.title, options) }),
   }
+}
+
+function needsSession(title: string, { client, connection }: ConnectOptions): string {
+  return `${title} asks for the list of tools once, so it never sees the tools that a session adds. Give it a session from the start: kiki connect ${client} --client ${connection} --session REF (see \`kiki sessions list\`).`
 }
 
 /** The body of `kiki connect`: what it prints, for a person or (`json`) for a program. */
@@ -183,6 +193,7 @@ export function connect(options: ConnectOptions, machine: Machine = thisMachine(
     config,
     '',
     `Then restart ${title}.`,
+    ...(found.warning === undefined ? [] : ['', found.warning]),
     '',
   ].join('\n')
 }

@@ -33,7 +33,7 @@ function describe(error: unknown): Pick<KikiError, 'code' | 'message' | 'hint' |
   return {
     code: 'internal_error',
     message: `Unexpected failure: ${messageOf(error)}`,
-    hint: 'This is a fault of Kiki. `kiki doctor` may show its cause.',
+    hint: 'This is a fault of Kiki; logs/kiki.log in the home may show its cause.',
     data: undefined,
   }
 }

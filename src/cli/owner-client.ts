@@ -68,7 +68,7 @@ export async function resultOf<A extends Answer>(pending: Promise<A>): Promise<R
     throw new KikiError(code, message, { ...(hint !== undefined && { hint }), ...(data && { data }) })
   }
   throw new KikiError('internal_error', `Kiki's host answered with HTTP status ${answer.status}.`, {
-    hint: 'Run `kiki doctor`, and restart the host if Kiki was updated while it ran.',
+    hint: 'Restart the host if Kiki was updated while it ran: `kiki stop`, then `kiki start`.',
   })
 }
 

@@ -11,7 +11,8 @@ export function restoreCommand(program: Command, { output }: CommandContext): vo
     .argument('<file>', 'a file that `kiki backup` made')
   restore.action(async (file: string, _: unknown, command: Command) => {
     const { restoreHome } = await import('../lifecycle/restore.js')
-    const done = await restoreHome({ home: homeOf(command).dir, file: resolve(file), clock: systemClock })
+    const done = restoreHome({ home: homeOf(command).dir, file: resolve(file), clock: systemClock })
+    for (const warning of done.warnings) await output.note(`warning: ${warning}`)
     await output.result(done, () =>
       [
         `Restored ${done.home} from the backup of ${done.backup.made_at}.`,

@@ -6,6 +6,7 @@ import type { Flag } from '../config/overrides.js'
 import { formatProblem } from '../config/problems.js'
 import { LOG_LEVELS } from '../config/schema.js'
 import type { Host, HostOptions } from '../host.js'
+import { deferred } from '../lib/async.js'
 import { KikiError } from '../lib/errors.js'
 import { loginUrl } from '../owner/open.js'
 import { type CommandContext, homeOf, ownerOf, withExample } from './context.js'
@@ -57,17 +58,26 @@ function stoppedByOwner(paths: HomePaths): KikiError {
 async function foreground({ output }: CommandContext, paths: HomePaths, flags: StartFlags): Promise<void> {
   const { config, warnings } = await loadConfig({ file: paths.config, flags: configFlags(flags) })
   for (const warning of warnings) await output.note(`warning: ${formatProblem(warning)}`)
-  const host = await openHost({ home: paths.dir, config })
-  const ended = untilEnded(host)
-  if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
-  const started = describe(host, host.loginUrl())
-  await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`kiki stop\`.`)
-  await ended
+  // From before the start: a signal that comes meanwhile closes the host as soon as it is there.
+  const signal = firstSignal()
+  try {
+    const host = await openHost({ home: paths.dir, config })
+    const closing = signal.came.then(() => host.close())
+    // Awaited below, where a failure is reported.
+    closing.catch(() => undefined)
+    if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
+    const started = describe(host, host.loginUrl())
+    await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`kiki stop\`.`)
+    await host.closed
+    if (signal.seen()) await closing
+  } finally {
+    signal.forget()
+  }
 }
 
 /** Loads the host only here, since no other command needs it. */
 async function openHost(options: HostOptions): Promise<Host> {
-  const [{ createHost }, { DatabaseError }] = await Promise.all([import('../host.js'), import('../store/database.js')])
+  const [{ createHost }, { DatabaseError }] = await Promise.all([import('../host.js'), import('../store/failures.js')])
   try {
     return await createHost(options)
   } catch (error) {
@@ -77,20 +87,22 @@ async function openHost(options: HostOptions): Promise<Host> {
   }
 }
 
-/** Waits until the host has closed, by a signal or `kiki stop`; a second signal ends the process as ever. */
-async function untilEnded(host: Host): Promise<void> {
+/** The first SIGINT, SIGTERM or SIGHUP from now on; a second one ends the process as ever. */
+function firstSignal(): { came: Promise<void>; seen(): boolean; forget(): void } {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  let closing: Promise<void> | undefined
-  const close = () => {
-    closing ??= host.close()
-    for (const signal of signals) process.off(signal, close)
-    // Awaited below, where a failure is reported.
-    closing.catch(() => undefined)
+  const came = deferred<void>()
+  let seen = false
+  const forget = () => {
+    for (const signal of signals) process.off(signal, hear)
   }
-  for (const signal of signals) process.once(signal, close)
-  await host.closed
-  for (const signal of signals) process.off(signal, close)
-  await closing
+  const hear = () => {
+    seen = true
+    came.resolve()
+    // Not at once: libraries that tidy up at a signal end the process themselves when nobody else is left who hears it.
+    setImmediate(forget)
+  }
+  for (const signal of signals) process.on(signal, hear)
+  return { came: came.promise, seen: () => seen, forget }
 }
 
 async function background(context: CommandContext, paths: HomePaths, flags: StartFlags, command: Command) {

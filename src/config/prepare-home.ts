@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { KikiError } from '../lib/errors.js'
+import writeFileAtomic from 'write-file-atomic'
+import { KikiError, messageOf, systemCode } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import { type HomePaths, homePaths } from './home.js'
 
@@ -18,27 +19,33 @@ export interface HomeSecrets {
 /**
  * Makes the home where it is missing and its modes right: folders 0700, files 0600 (GU-60).
  * @returns its paths with the folder's real path.
- * @throws KikiError `permission_denied` when the folder belongs to someone else, `invalid_arguments` when it is no folder.
+ * @throws KikiError `permission_denied` when the folder belongs to someone else or cannot be written, `conflict` when it is no
+ * folder or something else stands where Kiki keeps a file or a folder.
  */
 export function prepareHome(dir: string): HomePaths {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makeFolder(dir)
   const paths = homePaths(realpathSync(dir))
-  const stat = lstatSync(paths.dir)
-  if (!stat.isDirectory())
-    throw new KikiError('invalid_arguments', `${paths.dir} is not a folder.`, { hint: 'Choose another --home.' })
-  if (process.getuid !== undefined && stat.uid !== process.getuid()) {
+  if (process.getuid !== undefined && statSync(paths.dir).uid !== process.getuid()) {
     throw new KikiError('permission_denied', `The home ${paths.dir} belongs to another user.`, {
       hint: 'Choose another --home.',
     })
   }
-  chmodSync(paths.dir, 0o700)
-  for (const folder of [paths.keys, paths.media, paths.logs, paths.changes, paths.run])
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  try {
+    chmodSync(paths.dir, 0o700)
+  } catch (error) {
+    throw unusable(paths.dir, error)
+  }
+  for (const folder of [paths.keys, paths.media, paths.logs, paths.changes, paths.run]) makeFolder(folder)
+  const { config, mcp, database, lock, hostFile, stopped, ownerToken } = paths
+  for (const file of [config, mcp, database, lock, hostFile, stopped, ownerToken]) requireFile(file)
   tighten(paths.dir, 2)
   return paths
 }
 
-/** Reads the home's secrets, making those that are missing. */
+/**
+ * Reads the home's secrets, making those that are missing. The home's lock must be held.
+ * @throws KikiError `internal_error` where one is empty.
+ */
 export function readSecrets(paths: HomePaths): HomeSecrets {
   return {
     homeId: textFile(join(paths.keys, 'home-id'), () => newId('home')),
@@ -51,8 +58,10 @@ export function readSecrets(paths: HomePaths): HomeSecrets {
 }
 
 function textFile(path: string, make: () => string): string {
+  // Synced and renamed into place: a crash in between must not leave an empty secret, which nobody could start with (GU-43).
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined)
-    writeFileSync(path, `${make()}\n`, { mode: 0o600, flag: 'wx' })
+    writeFileAtomic.sync(path, `${make()}\n`, { mode: 0o600 })
+  requireFile(path)
   const value = readFileSync(path, 'utf8').trim()
   if (value === '')
     throw new KikiError('internal_error', `${path} is empty.`, {
@@ -61,13 +70,63 @@ function textFile(path: string, make: () => string): string {
   return value
 }
 
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw unusable(path, error)
+  }
+}
+
+/** A folder or a pipe under a file's name would fail later, and not say why. */
+function requireFile(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (stat === undefined || stat.isFile()) return
+  throw new KikiError('conflict', `${path} is not a file, and Kiki keeps one under that name.`, {
+    hint: 'Move it out of the home, then start again.',
+  })
+}
+
+function unusable(path: string, error: unknown): KikiError {
+  switch (systemCode(error)) {
+    case 'EEXIST':
+    case 'ENOTDIR':
+      return new KikiError('conflict', `${path} cannot be a folder: a file stands there or above it.`, {
+        hint: 'Move the file away, or choose another --home.',
+        cause: error,
+      })
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return new KikiError('permission_denied', `${path} cannot be written (${messageOf(error)}).`, {
+        hint: 'Choose a --home on a disk that this user can write to.',
+        cause: error,
+      })
+    default:
+      return new KikiError('conflict', `The folder ${path} cannot be made: ${messageOf(error)}.`, {
+        hint: 'Choose another --home.',
+        cause: error,
+      })
+  }
+}
+
 /** Takes everyone else's rights away from what stands in the home, down to `depth` folders. Never opens a file (GU-40). */
 function tighten(folder: string, depth: number): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
-    if (entry.isFile() && (lstatSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600)
+    if (entry.isFile()) closeToOthers(path, 0o600)
     if (!entry.isDirectory()) continue
-    if ((lstatSync(path).mode & 0o077) !== 0) chmodSync(path, 0o700)
+    closeToOthers(path, 0o700)
     if (depth > 1) tighten(path, depth - 1)
+  }
+}
+
+function closeToOthers(path: string, mode: number): void {
+  try {
+    const stat = lstatSync(path)
+    if (!stat.isSymbolicLink() && (stat.mode & 0o077) !== 0) chmodSync(path, mode)
+  } catch (error) {
+    // A host that starts at the same time makes and removes temporary files here.
+    if (systemCode(error) !== 'ENOENT') throw unusable(path, error)
   }
 }

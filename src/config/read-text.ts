@@ -35,6 +35,8 @@ async function readBytes(file: string): Promise<Uint8Array | undefined> {
     if (error instanceof ConfigError) throw error
     const code = systemCode(error)
     if (code === undefined) throw error
+    // A file stands above it: no configuration is there, and whoever makes the home says what is wrong with it.
+    if (code === 'ENOTDIR') return undefined
     if (code === 'ENOENT' && !(await isLink(file))) return undefined
     if (code === 'ENOENT') throw fileError(file, 'a link to a file that does not exist', 'mend or remove the link')
     throw fileError(

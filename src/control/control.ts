@@ -7,7 +7,7 @@ import type { Connection } from '../grants/connections.js'
 import type { Reply } from '../lib/content.js'
 import type { Lifecycle } from '../lifecycle/endings.js'
 import type { Store } from '../store/store.js'
-import { annotationsOf, jsonSchema, type ToolDefinition } from '../tools/schema.js'
+import { annotationsOf, jsonSchema, type ToolDefinition, withKiki } from '../tools/schema.js'
 import { controlOperation } from './operation.js'
 import { saveText } from './save-text.js'
 import { operationArguments, saveTextArguments, sessionArguments } from './schemas.js'
@@ -44,7 +44,7 @@ function control<Args>(
       name,
       title,
       description,
-      inputSchema: jsonSchema(input),
+      inputSchema: withKiki(jsonSchema(input), false),
       annotations: { ...annotationsOf('control') },
     },
     async call(deps, caller, request) {
@@ -67,21 +67,21 @@ export const CONTROL_TOOLS: readonly ControlTool[] = [
   control(
     'kiki_session',
     'Kiki sessions',
-    'List the sessions that the owner shares with you, resume one (this adds its tools to your tool list), make a new one with the workspace and settings of another ("new", needs _kiki.idempotency_key), or close one. After resume, put session_ref into _kiki.session_ref of every call.',
+    'List the sessions that the owner shares with you, resume one (adds its tools to your list), make a new one with the settings of another (needs _kiki.idempotency_key), or close one. After resume, put session_ref into _kiki of every call.',
     sessionArguments,
     controlSession,
   ),
   control(
     'kiki_operation',
     'Kiki operations',
-    'Ask about a call by its operation_id: "get" its state, "wait" for its end, "read" its saved result in pages (follow next until it is absent), "cancel" it, or "list" recent ones of a session. Never repeat a call to learn how it went.',
+    'Ask about a call by its operation_id: get its state, wait for its end, read its saved result in pages (follow next until it is absent), cancel it; or list recent ones of a session. Never repeat a call to learn how it went.',
     operationArguments,
     controlOperation,
   ),
   control(
     'kiki_save_text',
     'Save text in Kiki',
-    'Save text that the owner should find in this session: a note, an excerpt of the conversation, or a handoff. Only what you pass is saved, marked as external and unverified. Needs _kiki.idempotency_key.',
+    'Save a text that the owner should find in this session. Only what you pass is saved (up to 1,000,000 characters), marked as external and unverified. Needs _kiki.idempotency_key.',
     saveTextArguments,
     saveText,
   ),

@@ -83,9 +83,7 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
   const session = deps.sessions.resolve(caller, args.session_ref ?? args._kiki?.session_ref)
   await deps.operations.settleRecords()
   const limit = Math.min(args.limit ?? LIST_PAGE, 100)
-  const beforeSeq = args.cursor === undefined ? undefined : Number(args.cursor)
-  if (beforeSeq !== undefined && !Number.isSafeInteger(beforeSeq))
-    throw new KikiError('invalid_arguments', 'The cursor is not one that Kiki gave out.')
+  const beforeSeq = args.cursor === undefined ? undefined : cursorOf(args.cursor)
   const rows = deps.store.operations.list({
     connectionId: connection.id,
     sessionRef: session.ref,
@@ -101,9 +99,17 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
   const lines = shown.map((row) => `${row.id}  ${row.tool}  ${row.status}  ${new Date(row.accepted_at).toISOString()}`)
   const text =
     lines.length === 0
-      ? 'No operations in this session yet.'
+      ? `No ${beforeSeq === undefined ? '' : 'earlier '}operations in this session.`
       : lines.join('\n') + (structured.cursor === undefined ? '' : `\nMore: cursor ${structured.cursor}`)
   return { content: [{ type: 'text', text }], structuredContent: structured, _meta: {} }
+}
+
+function cursorOf(given: string): number {
+  const seq = /^[0-9]{1,15}$/.test(given) ? Number(given) : Number.NaN
+  if (seq >= 1) return seq
+  throw new KikiError('invalid_arguments', 'The cursor is not one that Kiki gave out.', {
+    hint: 'Leave it out for the newest operations.',
+  })
 }
 
 function factsOf(row: OperationRow) {

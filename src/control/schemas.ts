@@ -14,7 +14,7 @@ export const sessionArguments = z.strictObject({
   action: z.enum(['list', 'resume', 'new', 'close']),
   session_ref: ref.optional().describe('For resume, new and close'),
   cursor: z.string().max(64).optional().describe('For list: from the page before'),
-  _kiki: kikiArguments.optional().describe('new needs idempotency_key'),
+  _kiki: kikiArguments.optional(),
 })
 
 export const operationArguments = z.strictObject({
@@ -23,8 +23,8 @@ export const operationArguments = z.strictObject({
   session_ref: ref.optional().describe('For list'),
   wait_ms: z.int().min(0).max(45_000).optional().describe('For wait'),
   part: z.int().min(0).max(10_000).default(0).describe('For read: content block'),
-  offset: z.int().min(0).default(0).describe('For read: UTF-16 units of text or bytes of media'),
-  limit: z.int().min(1).max(MAX_PAGE).optional().describe('For read (default 24000) and list (default 20)'),
+  offset: z.int().min(0).default(0).describe('For read: UTF-16 units or bytes of media'),
+  limit: z.int().min(1).max(MAX_PAGE).optional().describe('For read and list'),
   cursor: z.string().max(64).optional().describe('For list'),
   _kiki: kikiArguments.optional(),
 })
@@ -32,8 +32,8 @@ export const operationArguments = z.strictObject({
 export const saveTextArguments = z.strictObject({
   session_ref: ref.optional(),
   text: wellFormed(z.string().min(1).max(1_000_000)),
-  title: wellFormed(z.string().min(1).max(200)),
+  title: wellFormed(z.string().min(1).max(200)).describe('Up to 200 characters'),
   kind: z.enum(['note', 'user_excerpt', 'assistant_excerpt', 'handoff']),
   related_operations: z.array(operationId).max(100).default([]),
-  _kiki: kikiArguments.optional().describe('idempotency_key is needed'),
+  _kiki: kikiArguments.optional(),
 })

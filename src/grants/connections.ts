@@ -47,9 +47,18 @@ export interface ConnectionsDeps {
 }
 
 export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
+  /** Every call looks its connection up: an unchanged grant is not parsed again. */
+  const parsed = new Map<string, { json: string; grant: Grant }>()
+
   function get(id: string): Connection | undefined {
     const row = store.connections.get(id)
-    return row === undefined ? undefined : fromRow(row)
+    if (row === undefined) return undefined
+    let known = parsed.get(id)
+    if (known?.json !== row.grant_json) {
+      known = { json: row.grant_json, grant: readGrant(row) }
+      parsed.set(id, known)
+    }
+    return fromRow(row, known.grant)
   }
 
   /** @throws KikiError `not_found`. */
@@ -66,7 +75,7 @@ export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
   return {
     get,
     require,
-    list: (): Connection[] => store.connections.list().map(fromRow),
+    list: (): Connection[] => store.connections.list().map((row) => fromRow(row, readGrant(row))),
     count: () => store.connections.count(),
 
     /** Makes a connection; a `token` connection's bearer token is returned this once and stored hashed (GR-04). */
@@ -150,14 +159,18 @@ function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-function fromRow(row: ConnectionRow): Connection {
+function readGrant(row: ConnectionRow): Grant {
+  return grantSchema.parse(JSON.parse(row.grant_json))
+}
+
+function fromRow(row: ConnectionRow, grant: Grant): Connection {
   return {
     id: row.id,
     name: row.name,
     kind: row.kind,
     status: row.status,
     policyVersion: row.policy_version,
-    grant: grantSchema.parse(JSON.parse(row.grant_json)),
+    grant,
     expiresAt: row.expires_at,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,

@@ -69,7 +69,7 @@ export function errorHandler({ log }: { log: Log }): ErrorHandler {
     return refuse(
       c,
       new KikiError('internal_error', 'Kiki made a mistake; nothing more is known here.', {
-        hint: `Run \`kiki logs\` and look for ${errorId}.`,
+        hint: `Look for ${errorId} in logs/kiki.log in the home.`,
         data: { error_id: errorId },
       }),
     )
@@ -82,7 +82,7 @@ export const notFound: NotFoundHandler = (c) => {
   return refuse(
     c,
     new KikiError('not_found', `There is no ${c.req.method} ${c.req.path}.`, {
-      hint: 'See /api/openapi.json for what there is.',
+      hint: 'docs/owner-api.md lists what there is.',
     }),
   )
 }

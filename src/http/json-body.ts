@@ -15,7 +15,7 @@ export function jsonBody<S extends z.ZodType>(
     const parsed = schema.safeParse(parse(await c.req.arrayBuffer()))
     if (!parsed.success) {
       throw new KikiError('invalid_arguments', z.prettifyError(parsed.error), {
-        hint: 'Mend the named fields; /api/openapi.json describes them.',
+        hint: 'Mend the named fields.',
         data: { issues: parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message })) },
       })
     }

@@ -1,5 +1,7 @@
 import { openSync } from 'node:fs'
 import pino from 'pino'
+import { KikiError, messageOf } from './errors.js'
+import { isObject } from './json.js'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 
@@ -11,34 +13,86 @@ export interface Log {
   debug(fields: object, message: string): void
 }
 
-/** Field names whose values never reach a log (GU-60). */
-const SECRET_FIELDS = ['token', 'secret', 'password', 'authorization', 'cookie', 'credential', 'code']
+/** Names of fields whose values never reach a log, in any writing and at any depth (GU-60). */
+const SECRET_FIELD =
+  /token|secret|pass(word|phrase|wd)|authorization|cookie|credential|api[_-]?key|private[_-]?key|^code$/i
+const REDACTED = '[redacted]'
+/** Deeper parts of a field are left out: a log is no place for them. */
+const MAX_DEPTH = 6
+/** Lines that wait for a slow or full disk; more are dropped, in bytes. */
+const MAX_WAITING_BYTES = 1024 * 1024
 
-/** JSON lines to a file (made with mode 0600); `stderr` prints them there instead. */
-export function createLog(target: { file: string } | 'stderr', level: LogLevel): Log & { flush(): void } {
+/**
+ * JSON lines to a file (made with mode 0600); `stderr` prints them there instead. A disk that is full later costs lines, never
+ * the host: that is said once on stderr.
+ * @throws KikiError `conflict` where the file cannot be opened.
+ */
+export function createLog(target: { file: string } | 'stderr', level: LogLevel): Log & { close(): Promise<void> } {
   const destination =
     target === 'stderr'
       ? pino.destination({ fd: 2, sync: true })
-      : // Opened here: what pino opens by itself is not ready yet when a start fails at once, and flushing it would throw.
-        pino.destination({ fd: openSync(target.file, 'a', 0o600), sync: false })
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      redact: { paths: SECRET_FIELDS.flatMap((f) => [f, `*.${f}`]), censor: '[redacted]' },
-    },
-    destination,
+      : pino.destination({ fd: open(target.file), sync: false, maxLength: MAX_WAITING_BYTES })
+  destination.on(
+    'error',
+    once((error) => process.stderr.write(`Kiki's log cannot be written: ${messageOf(error)}\n`)),
   )
-  return Object.assign(
-    {
-      error: (fields: object, message: string) => logger.error(fields, message),
-      warn: (fields: object, message: string) => logger.warn(fields, message),
-      info: (fields: object, message: string) => logger.info(fields, message),
-      debug: (fields: object, message: string) => logger.debug(fields, message),
-    },
-    { flush: () => destination.flushSync() },
-  )
+  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  let closed = false
+  const at = (name: 'error' | 'warn' | 'info' | 'debug') => (fields: object, message: string) => {
+    // Whoever is still at work while the host closes must not fail by saying so.
+    if (!closed) logger[name](redacted(fields), message)
+  }
+  return {
+    error: at('error'),
+    warn: at('warn'),
+    info: at('info'),
+    debug: at('debug'),
+    close: () =>
+      new Promise((resolve) => {
+        closed = true
+        destination.once('close', resolve)
+        // What cannot be written now never will be.
+        destination.once('error', () => destination.destroy())
+        destination.end()
+      }),
+  }
 }
 
 export const silentLog: Log = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} }
+
+function open(file: string): number {
+  try {
+    return openSync(file, 'a', 0o600)
+  } catch (error) {
+    throw new KikiError('conflict', `The log ${file} cannot be opened: ${messageOf(error)}.`, {
+      hint: 'Move what stands there out of the way, and see that the folder can be written.',
+      cause: error,
+    })
+  }
+}
+
+function redacted(fields: object): object {
+  return redact(fields, 0) as object
+}
+
+function redact(value: unknown, depth: number): unknown {
+  if (value instanceof Error) return value.stack ?? value.message
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > MAX_DEPTH) return '[deeper]'
+  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1))
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      SECRET_FIELD.test(name) && inner !== undefined ? REDACTED : redact(inner, depth + 1),
+    ]),
+  )
+}
+
+function once(tell: (error: unknown) => void): (error: unknown) => void {
+  let told = false
+  return (error) => {
+    if (!told) tell(error)
+    told = true
+  }
+}

@@ -20,7 +20,7 @@ import { KikiError, systemCode } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import { readVersion } from '../lib/version.js'
 import { addChunk, beginBackup, CHUNK_BYTES, isBackup, knowsOperation } from '../store/backup-file.js'
-import { type Database, syncFolder } from '../store/database.js'
+import { type Database, syncPath } from '../store/database.js'
 import type { HomeFence } from '../workspace/fence.js'
 
 export interface BackupDone {
@@ -66,7 +66,7 @@ export async function backupHome(deps: BackupDeps, file: string): Promise<Backup
     const files = await addHome(deps, aside, madeAt)
     syncFile(aside)
     renameSync(aside, target)
-    syncFolder(dirname(target))
+    syncPath(dirname(target))
     return { file: target, size: statSync(target).size, made_at: madeAt, files }
   } catch (error) {
     throw writeError(error, target)

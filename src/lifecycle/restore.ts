@@ -21,8 +21,9 @@ import { newId } from '../lib/ids.js'
 import { endRestored } from '../operations/recovery.js'
 import { chunksOf, dropBackupTables, verifyBackup } from '../store/backup-file.js'
 import { changeTable } from '../store/changes.js'
-import { openDatabase, syncFolder } from '../store/database.js'
-import { takeLock } from '../store/lock.js'
+import { openDatabase, syncPath } from '../store/database.js'
+import { claimHome } from '../store/lock.js'
+import { writeMarker } from '../store/marker.js'
 import { readMigrations } from '../store/migrate.js'
 import { operationTable } from '../store/operations.js'
 import { createHomeFence } from '../workspace/fence.js'
@@ -36,6 +37,8 @@ export interface Restored {
   kept: string | null
   /** Operations that were unfinished when the backup was made; they do not run again. */
   unfinished: number
+  /** What of them could not be read; it is not among the recorded changes. */
+  warnings: string[]
 }
 
 /** Names of a backup's files; anything else in one is refused, so that none leads out of the home. */
@@ -49,23 +52,24 @@ const FILE_NAME = /^(config\.toml|mcp\.json|owner\.token|(keys|media|changes)(\/
  * @throws KikiError `conflict` where a host runs on the home or the backup is damaged, `invalid_arguments` where the file
  * is no backup or of a newer Kiki, `not_found`.
  */
-export async function restoreHome(options: { home: string; file: string; clock: Clock }): Promise<Restored> {
+export function restoreHome(options: { home: string; file: string; clock: Clock }): Restored {
   const file = backupAt(options.file)
   if (existsSync(options.home)) refuseInHome(createHomeFence(realpathSync(options.home)), file)
   const facts = verifyBackup(file, readMigrations().length)
   const paths = prepareHome(options.home)
-  const unlock = takeLock(paths.lock)
-  if (unlock === undefined) throw running(paths)
+  const unlock = claimHome(paths)
   const staged = join(paths.dir, `restore-${newId('boot').slice(-12)}`)
   try {
     mkdirSync(staged, { mode: 0o700 })
-    const unfinished = await prepare(file, staged, options.clock)
+    const warnings: string[] = []
+    const unfinished = prepare(file, staged, { clock: options.clock, warnings })
     const kept = swap(paths, staged, options.clock)
     return {
       home: paths.dir,
       backup: { made_at: facts.madeAt, home: facts.home, version: facts.version },
       kept,
       unfinished,
+      warnings,
     }
   } finally {
     rmSync(staged, { recursive: true, force: true })
@@ -82,17 +86,21 @@ function backupAt(given: string): string {
 }
 
 /** Makes the home's database and files in a folder aside, synced. */
-async function prepare(file: string, staged: string, clock: Clock): Promise<number> {
+function prepare(file: string, staged: string, { clock, warnings }: { clock: Clock; warnings: string[] }): number {
   const database = join(staged, 'kiki.db')
   copyFileSync(file, database, constants.COPYFILE_EXCL)
   chmodSync(database, 0o600)
   for (const folder of KEPT_FOLDERS) mkdirSync(join(staged, folder), { mode: 0o700 })
-  const db = openDatabase(database, readMigrations())
+  const db = openDatabase({ database, marker: join(staged, 'marker') }, readMigrations())
   try {
     for (const { path, chunk, body } of chunksOf(db)) writeChunk(staged, path, chunk, body)
     dropBackupTables(db)
     const operations = operationTable(db)
-    const end = () => endRestored({ operations, changes: changeTable(db) }, join(staged, 'changes'), clock)
+    const log = {
+      error: (facts: object, message: string) => void warnings.push(`${message}: ${JSON.stringify(facts)}`),
+    }
+    const end = () =>
+      endRestored({ operations, changes: changeTable(db) }, { changesFolder: join(staged, 'changes'), clock, log })
     const ended = db.transaction(end).immediate()
     db.pragma('wal_checkpoint(TRUNCATE)')
     db.pragma('journal_mode = DELETE')
@@ -118,8 +126,8 @@ function swap(paths: HomePaths, staged: string, clock: Clock): string | null {
   const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, '-')
   const kept = join(paths.dir, `before-restore-${stamp}-${newId('boot').slice(-6)}`)
   // While this mark stands without a database, no host makes an empty one.
-  writeFileSync(join(paths.keys, MARK), '', { mode: 0o600, flush: true })
-  syncFolder(paths.keys)
+  writeMarker(join(paths.keys, MARK), {})
+  syncPath(paths.keys)
   try {
     exchange(paths, staged, kept)
   } catch (error) {
@@ -137,16 +145,16 @@ function exchange(paths: HomePaths, staged: string, kept: string): void {
     renameSync(join(paths.dir, path), join(kept, path))
   }
   for (const name of ['kiki.db', 'kiki.db-wal', 'kiki.db-shm']) if (isThere(join(paths.dir, name))) put(name)
-  syncFolder(paths.dir)
+  syncPath(paths.dir)
   for (const path of replaceable(paths.dir)) put(path)
   for (const path of replaceable(staged)) {
     mkdirSync(dirname(join(paths.dir, path)), { recursive: true, mode: 0o700 })
     renameSync(join(staged, path), join(paths.dir, path))
   }
-  for (const folder of KEPT_FOLDERS) syncFolder(join(paths.dir, folder))
-  syncFolder(paths.dir)
+  for (const folder of KEPT_FOLDERS) syncPath(join(paths.dir, folder))
+  syncPath(paths.dir)
   renameSync(join(staged, basename(paths.database)), paths.database)
-  syncFolder(paths.dir)
+  syncPath(paths.dir)
 }
 
 /** The mark that a home had a database. */
@@ -160,10 +168,4 @@ function replaceable(root: string): string[] {
 
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
-}
-
-function running({ dir }: HomePaths): KikiError {
-  return new KikiError('conflict', `A Kiki host runs on the home ${dir}; nothing was changed.`, {
-    hint: 'End it with `kiki stop`, restore, and start it again.',
-  })
 }

@@ -5,5 +5,5 @@ export const INSTRUCTIONS = [
   'Every other call carries "_kiki": {"session_ref": "…"}. Calls with side effects also need "idempotency_key": a new unique string for each new call, the same string only to retry the very same call; a retry never runs twice.',
   '"wait_ms" changes how long a call waits before you get a receipt. On a receipt, call kiki_operation {"action":"wait","operation_id":"…"}; never repeat the call.',
   'Large results come as head and tail; kiki_operation {"action":"read"} pages the whole.',
-  "Paths are relative to the session's workspace. If your tool list does not show a tool that resume named, call it by name all the same.",
+  "Paths are relative to the session's workspace, or absolute inside it. If your tool list does not show a tool that resume named, call it by name all the same.",
 ].join('\n')

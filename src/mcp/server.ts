@@ -8,6 +8,7 @@ import { visibleTools } from '../exposure/catalog.js'
 import { KikiError } from '../lib/errors.js'
 import type { ToolDefinition } from '../tools/schema.js'
 import { INSTRUCTIONS } from './instructions.js'
+import { withoutOwnParameters } from './own-parameters.js'
 
 export interface ServerDeps extends ControlDeps {
   version: string
@@ -35,8 +36,10 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
 
   server.setRequestHandler('tools/call', async (request, context) => {
     const envelope: Record<string, unknown> = context.mcpReq.envelope ?? {}
-    const from: Caller = { ...caller, client: clientInfo(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion()) }
-    const call = { name: request.params.name, arguments: request.params.arguments ?? {}, signal: context.mcpReq.signal }
+    const client = clientInfo(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion())
+    const from: Caller = { ...caller, client }
+    const args = withoutOwnParameters(client, request.params.arguments ?? {})
+    const call = { name: request.params.name, arguments: args, signal: context.mcpReq.signal }
     const control = findControl(call.name)
     const reply = control === undefined ? await callTool(deps, from, call) : await control.call(deps, from, call)
     return { ...reply }
@@ -53,9 +56,11 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
   return server
 }
 
+const clientInfoSchema = z.object({ name: z.string().max(200), version: z.string().max(100) })
+
 /** The client application as it names itself, if it does so in the form that MCP asks for. */
 function clientInfo(given: unknown): Caller['client'] {
-  const info = z.object({ name: z.string().max(200), version: z.string().max(100) }).safeParse(given)
+  const info = clientInfoSchema.safeParse(given)
   return info.success ? info.data : undefined
 }
 

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { messageOf } from '../lib/errors.js'
+import { createLineTransport } from './line-transport.js'
 import { createServer, type Principal, type ServerDeps } from './server.js'
 
 /** Longest line that a bridge may send, in bytes (GU-63). */
@@ -41,10 +42,8 @@ export function createBridgeStreams(deps: ServerDeps): BridgeStreams {
 
   return {
     serve(socket, principal) {
-      // The SDK adds a listener for every delayed write.
-      socket.setMaxListeners(0)
       const handle = serveStdio(({ era }) => createServer(deps, principal, era), {
-        transport: new StdioServerTransport(socket, socket, { maxBufferSize: MAX_LINE_BYTES }),
+        transport: createLineTransport(socket, MAX_LINE_BYTES),
         onerror: (error) =>
           deps.log.debug({ connection: principal.connectionId, error: messageOf(error) }, 'bridge stream'),
       })
@@ -57,10 +56,12 @@ export function createBridgeStreams(deps: ServerDeps): BridgeStreams {
       socket.on('error', (error) =>
         deps.log.debug({ connection: principal.connectionId, error: error.message }, 'bridge socket'),
       )
-      socket.on('close', () => {
+      const gone = () => {
         // Whoever closed it from here took it out before.
         if (open.has(socket)) void close().then(() => forget(principal))
-      })
+      }
+      // Sockets of an HTTP server may stay half open: the bridge's end alone would not close this one (GU-65).
+      socket.on('end', gone).on('close', gone)
     },
     count: () => open.size,
     sweepLater() {

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.js'
 import { messageOf } from '../lib/errors.js'
+import type { Log } from '../lib/log.js'
 import type { ChangeTable } from '../store/changes.js'
 import type { OperationRow, OperationTable } from '../store/operations.js'
 import { type ChangeRecord, readJournal } from '../workspace/journal.js'
@@ -25,8 +26,8 @@ export async function recover(deps: RecoveryDeps): Promise<{ accepted: Operation
 }
 
 async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> {
-  repairFiles(deps, row)
-  const records = readJournal(deps.changesFolder, row.id)
+  const records = journalOf(deps, row)
+  repairFiles(deps, row, records)
   await deps.store.commits.durable(() => {
     deps.store.operations.end(row.id, endingOf(deps, row))
     recordChanges(deps.store.changes, row, records)
@@ -40,13 +41,12 @@ async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> 
  */
 export function endRestored(
   { operations, changes }: { operations: OperationTable; changes: ChangeTable },
-  changesFolder: string,
-  clock: Clock,
+  { changesFolder, clock, log }: { changesFolder: string; clock: Clock; log: Pick<Log, 'error'> },
 ): number {
   const unfinished = operations.unfinished()
   for (const row of unfinished) {
     operations.end(row.id, endingOf({ clock }, row))
-    recordChanges(changes, row, readJournal(changesFolder, row.id))
+    recordChanges(changes, row, journalOf({ changesFolder, log }, row))
   }
   return unfinished.length
 }
@@ -62,9 +62,22 @@ function recordChanges(changes: ChangeTable, row: OperationRow, records: readonl
   }
 }
 
+/** One operation's damaged journal must not keep the host from starting: its outcome is unknown all the same. */
+function journalOf(
+  { changesFolder, log }: { changesFolder: string; log: Pick<Log, 'error'> },
+  row: OperationRow,
+): ChangeRecord[] {
+  try {
+    return readJournal(changesFolder, row.id)
+  } catch (error) {
+    log.error({ operation: row.id, error: messageOf(error) }, 'the journal of an interrupted operation cannot be read')
+    return []
+  }
+}
+
 /** Finishes what a crash left half done in files: a temporary file beside, a write in place (FI-06). */
-function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow): void {
-  for (const record of readJournal(changesFolder, row.id)) {
+function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow, records: ChangeRecord[]): void {
+  for (const record of records) {
     try {
       removeTemporary(record)
       if (record.inPlace === true) restoreInPlace(changesFolder, row.id, record)

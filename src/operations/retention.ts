@@ -3,8 +3,8 @@ import type { Store } from '../store/store.js'
 import { removeJournal } from '../workspace/journal.js'
 
 const DAY_MS = 86_400_000
-/** Rows removed in one transaction: pruning goes in small steps (GU-45). */
-const STEP = 200
+/** Rows removed in one transaction, of each kind: results may be large, and nothing else runs meanwhile (GU-45). */
+export const STEP = 50
 
 export interface Retention {
   /** Days that finished operations and their keys are kept; at least 1 (OP-07). */
@@ -20,13 +20,14 @@ export async function prune(
 ): Promise<boolean> {
   const now = clock.now()
   const rows = store.operations.expired(now - retention.days * DAY_MS, STEP)
-  await store.commits.durable(() => {
+  // Before the rows: kept content whose row is gone would never be found again.
+  for (const row of rows) removeJournal(changesFolder, row.id)
+  const tombstones = await store.commits.durable(() => {
     for (const row of rows) {
       if (row.idempotency_key !== null) store.keys.bury(row.connection_id, row.session_ref, row.idempotency_key, now)
       store.operations.remove(row.id)
     }
-    store.keys.prune(now - retention.tombstoneDays * DAY_MS)
+    return store.keys.prune(now - retention.tombstoneDays * DAY_MS, STEP)
   })
-  for (const row of rows) removeJournal(changesFolder, row.id)
-  return rows.length === STEP
+  return rows.length === STEP || tombstones === STEP
 }

@@ -1,5 +1,6 @@
 import { KikiError } from '../lib/errors.js'
 import { diffOf } from '../workspace/diff-files.js'
+import { shownPath } from '../workspace/list.js'
 import { displayOf } from '../workspace/paths.js'
 import type { UndoConflict, UndoPlan, UndoStep } from '../workspace/undo-plan.js'
 import type { Workspace } from '../workspace/workspace.js'
@@ -12,19 +13,24 @@ const DIFF_CHARS = 1500
 
 /** One step in words, paths as the client sees them. */
 export function stepWords(workspace: Workspace, { act, path, record, linkTo, note }: UndoStep): string {
-  const shown = displayOf(workspace, path)
+  const name = named(workspace, path)
   const more = note === undefined ? '' : ` (${note})`
   switch (act) {
     case 'write':
-      return `restored ${shown}${more}`
+      return `restored ${name}${more}`
     case 'remove':
-      return `removed ${shown}`
+      return `removed ${name}`
     case 'make':
-      if (linkTo !== undefined) return `brought back ${shown} as a name of ${displayOf(workspace, linkTo)}`
-      return `brought back ${shown}${record.node === 'directory' ? '/' : ''}${more}`
+      if (linkTo !== undefined) return `brought back ${name} as a name of ${named(workspace, linkTo)}`
+      return `brought back ${name}${record.node === 'directory' ? '/' : ''}${more}`
     case 'move':
-      return `moved ${displayOf(workspace, record.to ?? '')} back to ${shown}`
+      return `moved ${named(workspace, record.to ?? '')} back to ${name}`
   }
+}
+
+/** One line, whatever characters its names hold. */
+function named(workspace: Workspace, path: string): string {
+  return shownPath(displayOf(workspace, path))
 }
 
 /** The refusal of the whole, with the differences that stand against it. */
@@ -61,7 +67,7 @@ export function conflictError(
 
 function conflictWords(source: DiffSource, conflict: UndoConflict): string {
   const { operationId, record, path, says } = conflict
-  const head = `"${displayOf(source.workspace, path)}" (${record.kind}, ${operationId}): ${says}.`
+  const head = `"${named(source.workspace, path)}" (${record.kind}, ${operationId}): ${says}.`
   const diff = difference(source, conflict)
   return diff === '' ? head : `${head}\n${diff}`
 }

@@ -2,7 +2,8 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import BetterSqlite3 from 'better-sqlite3'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { sha256 } from '../lib/json.js'
-import { APPLICATION_ID, type Database } from './database.js'
+import type { Database } from './database.js'
+import { APPLICATION_ID } from './soundness.js'
 
 /**
  * A backup is one SQLite file: the home's database as SQLite's own online backup copied it, and in two tables more the

@@ -1,11 +1,13 @@
 import { deferred } from '../lib/async.js'
 import { type Database, setSynchronous } from './database.js'
+import { storeFailure } from './failures.js'
 
 /** How writes reach the disk. Everything that writes goes through here, so the order of commits is the order of calls. */
 export interface Commits {
   /**
    * Runs `job` in a transaction and resolves once it is synced to disk. Jobs of one turn of the event loop share one
-   * sync; a job that throws is undone alone.
+   * sync; a job that throws is undone alone. Rejects with what the job threw, or, where nothing could be committed, with
+   * KikiError `timeout` (another program holds the database) or `internal_error` (full disk); then it had no effect.
    */
   durable<T>(job: () => T): Promise<T>
   /** As `durable`, but without a sync: survives a crash of the host, not of the machine. For reads (GU-08). */
@@ -50,7 +52,7 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
       if (!db.inTransaction) throw error
       rollbackJob.run()
       release.run()
-      job.undo(error)
+      job.undo(storeFailure(error))
       return false
     }
   }
@@ -71,7 +73,8 @@ export function createCommits(db: Database, onLazyError: (error: unknown) => voi
       commit.run()
     } catch (error) {
       if (db.inTransaction) rollback.run()
-      for (const job of batch) job.undo(error)
+      const failure = storeFailure(error)
+      for (const job of batch) job.undo(failure)
       return
     } finally {
       if (!durable) setSynchronous(db, 'FULL')

@@ -1,65 +1,68 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, fsyncSync, lstatSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
-import { messageOf } from '../lib/errors.js'
+import { KikiError, messageOf, systemCode } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
+import { DatabaseError, storeFailure } from './failures.js'
+import { isOwnLog, readMarker, walSalt, writeMarker } from './marker.js'
 import { applyMigrations, type Migration } from './migrate.js'
+import { APPLICATION_ID, problemOf } from './soundness.js'
 
 export type Database = BetterSqlite3.Database
 type Statement = BetterSqlite3.Statement
 
-/** `PRAGMA application_id` of Kiki's databases: "KIKI" in ASCII. */
-export const APPLICATION_ID = 0x4b494b49
-/** Longest wait for another process's lock; the event loop stands still meanwhile (GU-41). */
-const BUSY_TIMEOUT_MS = 200
-/** Databases up to this size are checked page by page at start; larger ones by reading every table and index once. */
-const FULL_CHECK_BYTES = 32 * 1024 * 1024
+export interface DatabaseFiles {
+  database: string
+  /** The home's note that it has a database: see `marker.ts`. */
+  marker: string
+}
 
-/** The database cannot be used as it is. Its bytes are untouched; the message says what the owner can do (GU-43). */
-export class DatabaseError extends Error {
-  constructor(file: string, problem: string) {
-    super(
-      `The database ${file} ${problem}. Kiki did not start and left the file as it is. ` +
-        `To recover: put back a copy made by \`kiki backup\` with \`kiki restore FILE\`, ` +
-        'or move the file and its -wal and -shm companions out of the home to begin with an empty one.',
-    )
-    this.name = 'DatabaseError'
+/** Longest wait for another process's lock; the event loop stands still meanwhile (GU-41). */
+const BUSY_TIMEOUT_MS = 100
+
+/**
+ * Opens the home's database: made aside and renamed into place when the home never had one, so that a crash at the first
+ * start leaves nothing half made; looked at read-only before anything may write to it (GU-43); migrated in transactions;
+ * durable on every commit (GU-07). The home's lock must be held.
+ * @throws DatabaseError when the file is not a sound Kiki database, comes from a newer Kiki, or is lost; KikiError `timeout`
+ * when another program holds it, `internal_error` when the disk is full.
+ */
+export function openDatabase(files: DatabaseFiles, migrations: readonly Migration[]): Database {
+  const { database: file, marker } = files
+  let db: Database | undefined
+  try {
+    sweepAside(file)
+    const known = readMarker(marker)
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) {
+      if (known !== undefined) throw new DatabaseError(file, marker, 'is missing, although this home had one')
+      if (walSalt(file) !== undefined) throw new DatabaseError(file, marker, 'is missing, but its -wal is there')
+      createAside(file, migrations)
+    }
+    inspect(files, migrations.length)
+    // Until its new salt is known, a log of any salt may be this one's.
+    writeMarker(marker, {})
+    db = new BetterSqlite3(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+    configure(db)
+    applyMigrations(db, migrations)
+    writeMarker(marker, { walSalt: beginLog(db, file) })
+    return db
+  } catch (error) {
+    db?.close()
+    throw openFailure(files, error)
   }
 }
 
 /**
- * Opens a database that is there, checked but neither migrated nor set up: for a backup of a home without a host.
- * @throws DatabaseError as {@link openDatabase}.
+ * Opens a database that is there for reading only, checked as {@link openDatabase} does: for the backup of a home without a
+ * host. Nothing is migrated, and no byte is changed. The home's lock must be held.
+ * @throws as `openDatabase`.
  */
-export function openSound(file: string, migrations: readonly Migration[]): Database {
-  return opened(file, migrations, () => {})
-}
-
-/**
- * Opens the home's database: made aside and renamed into place when it does not exist yet, so that a crash at the first
- * start leaves nothing half made (GU-43); migrated in transactions; durable on every commit (GU-07).
- * @throws DatabaseError when the file is not a sound Kiki database or comes from a newer Kiki.
- */
-export function openDatabase(file: string, migrations: readonly Migration[]): Database {
-  if (!existsSync(file)) createAside(file, migrations)
-  return opened(file, migrations, (db) => {
-    configure(db)
-    applyMigrations(db, migrations)
-  })
-}
-
-function opened(file: string, migrations: readonly Migration[], setUp: (db: Database) => void): Database {
-  if (statSync(file).size === 0) throw new DatabaseError(file, 'is empty (zero bytes)')
-  let db: Database | undefined
+export function openToRead(files: DatabaseFiles, migrations: readonly Migration[]): Database {
   try {
-    db = new BetterSqlite3(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
-    checkSound(db, file, migrations)
-    setUp(db)
-    return db
+    inspect(files, migrations.length)
+    return new BetterSqlite3(files.database, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
   } catch (error) {
-    db?.close()
-    if (error instanceof DatabaseError) throw error
-    throw new DatabaseError(file, `cannot be read (${messageOf(error)})`)
+    throw openFailure(files, error)
   }
 }
 
@@ -92,67 +95,81 @@ function configure(db: Database): void {
   setSynchronous(db, 'FULL')
 }
 
-function createAside(file: string, migrations: readonly Migration[]): void {
-  const aside = `${file}.${newId('boot')}.new`
+/** Makes the log exist by writing what is there already. @returns its salt. */
+function beginLog(db: Database, file: string): number | undefined {
+  db.pragma(`user_version = ${db.pragma('user_version', { simple: true })}`)
+  return walSalt(file)
+}
+
+/**
+ * Looks at the database on a connection that cannot write: one that can would, when it is closed, carry the log over into
+ * the file that is to be left as it is.
+ */
+function inspect({ database: file, marker }: DatabaseFiles, knownSchema: number): void {
+  if (statSync(file).size === 0) throw new DatabaseError(file, marker, 'is empty (zero bytes)')
+  const salt = walSalt(file)
+  if (salt !== undefined && !isOwnLog(readMarker(marker) ?? {}, salt))
+    throw new DatabaseError(
+      file,
+      marker,
+      `has a -wal file beside it that Kiki did not write (if they do belong together, removing ${marker} lets it pass)`,
+    )
+  const db = new BetterSqlite3(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
   try {
-    closeSync(openSync(aside, 'wx', 0o600))
-    const db = new BetterSqlite3(aside)
-    db.pragma(`application_id = ${APPLICATION_ID}`)
-    db.pragma('journal_mode = DELETE')
-    setSynchronous(db, 'FULL')
-    applyMigrations(db, migrations)
-    db.close()
-    renameSync(aside, file)
-    syncFolder(dirname(file))
+    const problem = problemOf(db, file, knownSchema)
+    if (problem !== undefined) throw new DatabaseError(file, marker, problem)
   } finally {
-    rmSync(aside, { force: true })
-    rmSync(`${aside}-journal`, { force: true })
+    db.close()
   }
 }
 
-export function syncFolder(folder: string): void {
-  const fd = openSync(folder, 'r')
+function openFailure({ database, marker }: DatabaseFiles, error: unknown): unknown {
+  if (error instanceof DatabaseError) return error
+  const meant = storeFailure(error)
+  if (meant instanceof KikiError) return meant
+  if (systemCode(error)?.startsWith('SQLITE_'))
+    return new DatabaseError(database, marker, `cannot be read (${messageOf(error)})`)
+  return error
+}
+
+function createAside(file: string, migrations: readonly Migration[]): void {
+  const aside = `${file}.${newId('boot')}${ASIDE}`
+  try {
+    closeSync(openSync(aside, 'wx', 0o600))
+    const db = new BetterSqlite3(aside)
+    try {
+      db.pragma(`application_id = ${APPLICATION_ID}`)
+      // Already here: a crash while the finished file is converted would leave a journal that only a writer can roll back.
+      db.pragma('journal_mode = WAL')
+      setSynchronous(db, 'FULL')
+      applyMigrations(db, migrations)
+    } finally {
+      db.close()
+    }
+    syncPath(aside)
+    renameSync(aside, file)
+    syncPath(dirname(file))
+  } catch (error) {
+    sweepAside(file)
+    throw error
+  }
+}
+
+const ASIDE = '.new'
+
+/** Removes what first starts that were cut off have left. The lock is held, so nobody is still writing there. */
+function sweepAside(file: string): void {
+  const prefix = `${basename(file)}.boot_`
+  for (const name of readdirSync(dirname(file))) {
+    if (name.startsWith(prefix) && name.includes(ASIDE)) rmSync(join(dirname(file), name), { force: true })
+  }
+}
+
+export function syncPath(path: string): void {
+  const fd = openSync(path, 'r')
   try {
     fsyncSync(fd)
   } finally {
     closeSync(fd)
-  }
-}
-
-function checkSound(db: Database, file: string, migrations: readonly Migration[]): void {
-  if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
-    throw new DatabaseError(file, 'was not made by Kiki')
-  }
-  const version = db.pragma('user_version', { simple: true })
-  if (typeof version !== 'number' || version > migrations.length) {
-    throw new DatabaseError(
-      file,
-      `was written by a newer Kiki (schema ${version}, this one knows ${migrations.length})`,
-    )
-  }
-  const damage = statSync(file).size <= FULL_CHECK_BYTES ? pageDamage(db) : tableDamage(db)
-  if (damage !== undefined) throw new DatabaseError(file, `is damaged (${damage})`)
-}
-
-function pageDamage(db: Database): string | undefined {
-  const report = db.pragma('quick_check(1)', { simple: true })
-  return report === 'ok' ? undefined : String(report)
-}
-
-function tableDamage(db: Database): string | undefined {
-  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all()
-  try {
-    for (const table of tables) db.prepare(`SELECT * FROM "${table}" LIMIT 1`).get()
-    const indexes = db
-      .prepare(
-        "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND sql NOT LIKE '% WHERE %'",
-      )
-      .all()
-    for (const index of indexes as { name: string; tbl_name: string }[]) {
-      db.prepare(`SELECT 1 FROM "${index.tbl_name}" INDEXED BY "${index.name}" LIMIT 1`).get()
-    }
-    return undefined
-  } catch (error) {
-    return messageOf(error)
   }
 }

@@ -22,8 +22,12 @@ export function keyTable(db: Database) {
         ) !== undefined
       )
     },
-    prune(before: number): void {
-      sql('DELETE FROM key_tombstones WHERE expired_at < ?').run(before)
+    /** Removes at most `limit` tombstones from before a time; how many it were. */
+    prune(before: number, limit: number): number {
+      return sql(
+        `DELETE FROM key_tombstones WHERE (connection_id, session_ref, key_hash) IN
+           (SELECT connection_id, session_ref, key_hash FROM key_tombstones WHERE expired_at < ? LIMIT ?)`,
+      ).run(before, limit).changes
     },
   }
 }

@@ -3,7 +3,7 @@ import { bootTable } from './boots.js'
 import { changeTable } from './changes.js'
 import { type Commits, createCommits } from './commits.js'
 import { connectionTable } from './connections.js'
-import { type Database, openDatabase } from './database.js'
+import { type Database, type DatabaseFiles, openDatabase } from './database.js'
 import { keyTable } from './keys.js'
 import { readMigrations } from './migrate.js'
 import { operationTable } from './operations.js'
@@ -26,9 +26,9 @@ export interface Store {
   close(): void
 }
 
-/** Opens the database and everything that reads and writes it. All SQL of Kiki is in this folder. */
-export function openStore(file: string, onLazyError: (error: unknown) => void): Store {
-  const db = openDatabase(file, readMigrations())
+/** Opens the database and everything that reads and writes it. All SQL of Kiki is in this folder. @throws as `openDatabase`. */
+export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) => void): Store {
+  const db = openDatabase(files, readMigrations())
   const commits = createCommits(db, onLazyError)
   return {
     db,
@@ -43,8 +43,11 @@ export function openStore(file: string, onLazyError: (error: unknown) => void): 
     savedTexts: savedTextTable(db),
     boots: bootTable(db),
     close() {
-      commits.flush()
-      db.close()
+      try {
+        commits.flush()
+      } finally {
+        db.close()
+      }
     },
   }
 }

@@ -36,17 +36,20 @@ export function jsonSchema(input: z.ZodType): JsonObject & { type: 'object' } {
 
 /** The definition of a native tool, with Kiki's own argument object (spec/control.md, "Shapes"). */
 export function definitionOf(tool: Tool, keyRequired: boolean): ToolDefinition {
-  const needsKey = keyRequired && tool.effect !== 'read'
-  const schema = jsonSchema(tool.input)
-  const properties = { ...(schema.properties as JsonObject), _kiki: kikiSchema(needsKey) }
-  const required = [...((schema.required as string[] | undefined) ?? []), ...(needsKey ? ['_kiki'] : [])]
   return {
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: { ...schema, properties, ...(required.length > 0 ? { required } : {}) },
+    inputSchema: withKiki(jsonSchema(tool.input), keyRequired && tool.effect !== 'read'),
     annotations: annotationsOf(tool.effect),
   }
+}
+
+/** A tool's schema with Kiki's own argument object, required where the tool needs a key. */
+export function withKiki(schema: JsonObject & { type: 'object' }, needsKey: boolean): JsonObject & { type: 'object' } {
+  const properties = { ...(schema.properties as JsonObject), _kiki: kikiSchema(needsKey) }
+  const required = [...((schema.required as string[] | undefined) ?? []), ...(needsKey ? ['_kiki'] : [])]
+  return { ...schema, properties, ...(required.length > 0 ? { required } : {}) }
 }
 
 /** What Kiki reads from `_kiki` (described to models once, in the server's instructions). */
@@ -58,28 +61,44 @@ export const kikiArguments = z.strictObject({
 
 export type KikiArguments = z.output<typeof kikiArguments>
 
-export function kikiSchema(needsKey: boolean): JsonObject {
+function kikiSchema(needsKey: boolean): JsonObject {
   return {
     type: 'object',
-    description: needsKey ? 'Session, and a retry key new for each new call' : 'Session',
+    description: needsKey ? 'Session; a new key for each new call' : 'Session',
     properties: {
       session_ref: { type: 'string' },
-      idempotency_key: { type: 'string', minLength: 1, maxLength: 256 },
-      wait_ms: { type: 'integer', minimum: 0, maximum: 45_000 },
+      idempotency_key: { type: 'string' },
+      wait_ms: { type: 'integer' },
     },
-    additionalProperties: false,
     ...(needsKey ? { required: ['idempotency_key'] } : {}),
   }
 }
 
-/** Drops what only repeats zod's own bounds of safe integers: every definition is paid for in tokens (TQ-01). */
+/**
+ * Drops the bounds and defaults that anyone would expect: every definition is paid for in tokens (TQ-01). Kiki checks
+ * them all the same, and its refusal names them.
+ */
 function prune(value: JsonObject[string]): JsonObject[string] {
   if (Array.isArray(value)) return value.map(prune)
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(
-    ([key, bound]) =>
-      !(key === 'maximum' && bound === Number.MAX_SAFE_INTEGER) &&
-      !(key === 'minimum' && bound === Number.MIN_SAFE_INTEGER),
-  )
+  const kept = Object.entries(value).filter(([key, bound]) => !isObvious(key, bound))
   return Object.fromEntries(kept.map(([key, inner]) => [key, prune(inner)]))
+}
+
+function isObvious(key: string, bound: JsonObject[string] | undefined): boolean {
+  switch (key) {
+    case 'default':
+      return bound === false || bound === 0
+    case 'minimum':
+      return typeof bound === 'number' && bound <= 1
+    case 'minLength':
+    case 'minItems':
+      return bound === 1
+    case 'maxLength':
+      return typeof bound === 'number'
+    case 'maximum':
+      return typeof bound === 'number' && bound >= 1_000_000
+    default:
+      return false
+  }
 }

@@ -1,5 +1,6 @@
 import { unifiedDiff, unifiedDiffOfBytes } from './diff.js'
 import { decode, detect, unitSize } from './encoding.js'
+import { shownPath } from './list.js'
 
 /** A short unified diff of text, '' for bytes that are not (FI-11). */
 export function diffOf({
@@ -16,7 +17,7 @@ export function diffOf({
 }): string {
   const file = detect(before.length > 0 ? before : after, false)
   if (!file.text) return ''
-  const options = { path: display, ...(maxChars === undefined ? {} : { maxChars }) }
+  const options = { path: shownPath(display), ...(maxChars === undefined ? {} : { maxChars }) }
   if (unitSize(file.encoding) === 1) {
     return unifiedDiffOfBytes(before.subarray(file.bom), after.subarray(file.bom), options)
   }

@@ -109,7 +109,7 @@ function textOf(bytes: Buffer, display: string): Extract<Detected, { text: true 
   const file = detect(bytes, true)
   if (file.text) return file
   throw new KikiError('invalid_arguments', `${display} is a binary file (${file.type}) and cannot be edited as text.`, {
-    hint: 'Look at it with ReadMedia, or change it with a command.',
+    hint: 'Only text can be edited; Write can replace the whole file.',
   })
 }
 
@@ -196,7 +196,7 @@ export function describeTolerance(how: Exclude<Matches['how'], 'exact'>): string
 }
 
 function notFound(bytes: Buffer, wanted: string, encoding: Encoding, display: string): KikiError {
-  const near = nearestRegion(decode(bytes.subarray(0, HINT_BYTES), encoding), wanted)
+  const near = nearestRegion(decode(bytes.subarray(bomOf(bytes), HINT_BYTES), encoding), wanted)
   const where = bytes.length > HINT_BYTES ? ` in its first ${HINT_BYTES} bytes` : ''
   const missing = `old_string is not in ${display}. Nothing was changed.`
   if (near === undefined) {
@@ -215,6 +215,12 @@ function notFound(bytes: Buffer, wanted: string, encoding: Encoding, display: st
       data: { nearest: { from: near.firstLine, to: near.lastLine, likeness: near.likeness } },
     },
   )
+}
+
+/** A byte order mark is no part of the text that the hint shows. */
+function bomOf(bytes: Buffer): number {
+  const file = detect(bytes, false)
+  return file.text ? file.bom : 0
 }
 
 function replacementsFor(bytes: Buffer, found: Matches, edit: TextEdit, encoding: Encoding): Buffer[] {

@@ -190,7 +190,8 @@ function requireSize(display: string, bytes: Buffer): void {
   if (bytes.length > MAX_CHANGE_BYTES) throw tooLarge(display, BigInt(bytes.length), MAX_CHANGE_BYTES)
 }
 
-function namesFolder(path: string): KikiError {
+/** The refusal of a new file under a name that ends like a folder's. */
+export function namesFolder(path: string): KikiError {
   return new KikiError('invalid_arguments', `"${path}" names a folder, not a file.`, {
     hint: 'Leave out the last "/", or use MakeDirectory.',
   })

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type BigIntStats, fstatSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import {
   cutText,
   decode,
@@ -31,6 +32,8 @@ import {
 export const MAX_LINE_CHARS = 2000
 /** Most characters of one page, whatever `limit` says, so that no page needs more memory than this. */
 export const MAX_PAGE_CHARS = 16 * 1024 * 1024
+
+const LINES_PER_TURN = 5000
 
 export interface PageRequest {
   /** 1-based; negative counts from the end, -1 being the last line; never 0. */
@@ -192,6 +195,8 @@ async function collect(source: ByteSource, file: TextFile, start: Start, request
   let { position, number } = start
   let room = Math.min(request.maxChars, MAX_PAGE_CHARS)
   while (position < source.size) {
+    // Lines of one window are found without waiting for anything: a million of them would block the host.
+    if (page.lines.length % LINES_PER_TURN === LINES_PER_TURN - 1) await setImmediate()
     const line = page.lines.length < request.maxLines ? await nextLine(source, file, position) : undefined
     const cost = line ? line.text.length + String(number).length + 2 : 0
     if (line === undefined || (cost > room && page.lines.length > 0)) {

@@ -155,6 +155,11 @@ function linkTarget(path: Buffer): string | undefined {
   }
 }
 
+/** A path as results name it: one line, whatever characters its names hold, so that no name can pass for a note of Kiki's. */
+export function shownPath(display: string): string {
+  return showName(Buffer.from(display))
+}
+
 /** A name as one line of text: itself, or quoted with escapes where it holds control characters or is not UTF-8. */
 export function showName(raw: Buffer): string {
   const name = raw.toString()

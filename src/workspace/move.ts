@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync, renameSync } from 'node:fs'
 import { KikiError, systemCode } from '../lib/errors.js'
 import { descend, type Node, sameNode } from './descend.js'
 import { cancelled, fileError, notRegular } from './errors.js'
-import { type ChangeContext, identityOf, MAX_CHANGE_BYTES } from './files.js'
+import { type ChangeContext, identityOf, MAX_CHANGE_BYTES, namesFolder } from './files.js'
 import { holdMissing, type MadeFolders } from './folders.js'
 import { sha256, syncFolder } from './journal.js'
 import { missing } from './near-names.js'
@@ -37,6 +37,7 @@ export async function moveFile(
     if (source.node === undefined) throw missing(context.workspace, from, source.folder, source.missing[0] ?? from)
     const goal = walk(context.workspace, to, { follow: false })
     try {
+      if (!source.node.stat.isDirectory() && goal.node === undefined && /\/\.?$/.test(to)) throw namesFolder(to)
       return moveBetween(context, source, source.node, goal, options.overwrite === true)
     } catch (error) {
       throw fileError(error, goal.display)

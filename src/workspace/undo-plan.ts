@@ -4,6 +4,7 @@ import { KikiError } from '../lib/errors.js'
 import { cancelled } from './errors.js'
 import { type Found, find, namesIn } from './found.js'
 import { type ChangeRecord, MAX_KEPT_BYTES } from './journal.js'
+import { shownPath } from './list.js'
 import { indexNames, nameKey } from './name-index.js'
 import { createVirtualTree, type VirtualTree } from './virtual-tree.js'
 import type { Workspace } from './workspace.js'
@@ -266,9 +267,13 @@ function refuse(plan: UndoPlan, change: PastChange, path: string, found: Found |
 }
 
 function lost({ operationId, record }: PastChange): KikiError {
-  return new KikiError('internal_error', `The earlier content of "${record.path}" (${operationId}) is not kept.`, {
-    hint: 'This change cannot be undone; nothing was changed.',
-  })
+  return new KikiError(
+    'internal_error',
+    `The earlier content of "${shownPath(record.path)}" (${operationId}) is not kept.`,
+    {
+      hint: 'This change cannot be undone; nothing was changed.',
+    },
+  )
 }
 
 function tooMuch(): KikiError {

@@ -125,6 +125,15 @@ describe('the output', () => {
     expect(text).toMatch(/Then restart Claude Desktop\.\n$/)
   })
 
+  it('CL-13 a client that never takes up a changed list of tools is said to need a session', () => {
+    const codex = { ...options, client: 'codex' }
+    const without = connect({ ...codex, session: undefined }, linux)
+    expect(without).toContain('kiki connect codex --client client_1 --session REF')
+    expect(clientConfig({ ...codex, session: undefined }, linux).warning).toMatch(/never sees the tools/)
+    expect(connect(codex, linux)).not.toContain('never sees')
+    expect(clientConfig({ ...options, client: 'gemini', session: undefined }, linux)).not.toHaveProperty('warning')
+  })
+
   it.each([
     [{ client: 'emacs', connection: 'client_1' }, 'does not know the client "emacs"'],
     [{ client: 'cursor', connection: 'nope' }, '"nope" is no connection id'],

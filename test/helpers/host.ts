@@ -144,7 +144,10 @@ export class ApiFailure extends Error {
 
 export function callApi<T>(socketPath: string, method: string, path: string, body?: unknown): Promise<T> {
   return new Promise((resolve, reject) => {
-    const headers = method === 'GET' ? {} : { 'content-type': 'application/json' }
+    const sent = method === 'GET' ? undefined : JSON.stringify(body ?? {})
+    // Node.js sends the body of a DELETE without its length otherwise, and the host takes it for another request.
+    const headers =
+      sent === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }
     const call = request({ socketPath, method, path, headers }, (answer) => {
       let text = ''
       answer.setEncoding('utf8').on('data', (part: string) => {
@@ -157,6 +160,6 @@ export function callApi<T>(socketPath: string, method: string, path: string, bod
       })
     })
     call.on('error', reject)
-    call.end(method === 'GET' ? undefined : JSON.stringify(body ?? {}))
+    call.end(sent)
   })
 }

@@ -112,8 +112,8 @@ describe.each(ERAS)('a client of kind %s', (era: Era) => {
       const large = await client.call('Read', { path: 'large.txt', limit: 100_000, _kiki: { session_ref: ref } })
       const shown = textOf(large)
       expect(shown.length).toBeLessThan(25_000)
-      const [head = '', left] = /^([^]*)\n\[… (\d+) of/.exec(shown)?.slice(1) ?? []
-      const tail = /…\]\n([^]*)$/.exec(shown)?.[1] ?? ''
+      const [head = '', left] = /^([\s\S]*)\n\[… (\d+) of/.exec(shown)?.slice(1) ?? []
+      const tail = /…\]\n([\s\S]*)$/.exec(shown)?.[1] ?? ''
       expect(whole.startsWith(head)).toBe(true)
       expect(whole.endsWith(tail)).toBe(true)
       expect(Number(left)).toBe(whole.length - head.length - tail.length)

@@ -5,24 +5,23 @@ import { sha256 } from '../../lib/json.js'
 import { diffOf } from '../../workspace/diff-files.js'
 import { applyEdit, describeTolerance, type EditedText, type TextEdit } from '../../workspace/edit-text.js'
 import { changeFile, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
+import { shownPath } from '../../workspace/list.js'
 import { type ToolContext, type ToolResult, text } from '../tool.js'
 import { checkSha256, expectedSha256 } from './changed.js'
 
 /** Arguments that `Edit` and each edit of `MultiEdit` share. */
 export const editFields = {
-  old_string: z
-    .string()
-    .describe('Literal text to replace, without the line numbers of Read. Empty only fills a new or empty file.'),
-  new_string: z.string().describe('Literal text to put there. Line ends follow the file.'),
-  replace_all: z.boolean().optional().describe('Replace every match, left to right, not overlapping.'),
-  expected_count: z.int().min(1).optional().describe('Refuse unless exactly so many matches are there.'),
+  old_string: z.string().describe("Text to replace, without Read's line numbers. Empty: fills a new or empty file."),
+  new_string: z.string().describe('Text to put there; line ends follow the file.'),
+  replace_all: z.boolean().optional().describe('Replace every match.'),
+  expected_count: z.int().min(1).optional().describe('Refuse another number of matches.'),
 }
 
 /** Arguments about the file that `Edit` and `MultiEdit` share. */
 export const fileFields = {
-  path: z.string().min(1).describe('File to edit; relative to the workspace or absolute.'),
+  path: z.string().min(1).describe('File.'),
   expected_sha256: expectedSha256,
-  dry_run: z.boolean().optional().describe('Show the diff and write nothing.'),
+  dry_run: z.boolean().optional().describe('Only show the diff.'),
 }
 
 export type EditFields = z.infer<z.ZodObject<typeof editFields>>
@@ -148,7 +147,7 @@ function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean):
   )
   const verb = dryRun ? 'Dry run, nothing was written; this would be' : outcome.created ? 'Created' : 'Edited'
   const lines = done.length === 1 ? linesOf(done[0]) : ''
-  const head = `${verb} ${outcome.display}: ${count} replacement${count === 1 ? '' : 's'}${lines}; sha256 ${outcome.sha256}.`
+  const head = `${verb} ${shownPath(outcome.display)}: ${count} replacement${count === 1 ? '' : 's'}${lines}; sha256 ${outcome.sha256}.`
   const facts = {
     count,
     sha256: outcome.sha256,

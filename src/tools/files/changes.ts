@@ -4,6 +4,7 @@ import { diffOfChange } from '../../operations/change-content.js'
 import { type ChangedOperation, changesOf, keyOf, undoneBy } from '../../operations/changes.js'
 import { resolvePath } from '../../workspace/files.js'
 import type { ChangeRecord } from '../../workspace/journal.js'
+import { shownPath } from '../../workspace/list.js'
 import { displayOf } from '../../workspace/paths.js'
 import type { PastChange } from '../../workspace/undo-plan.js'
 import type { Workspace } from '../../workspace/workspace.js'
@@ -164,8 +165,8 @@ const KINDS: Record<ChangeRecord['kind'], string> = {
 
 function changeWords(workspace: Workspace, { kind, node, path, to }: ChangeRecord): string {
   const what = node === undefined || kind === 'mkdir' ? '' : node === 'link' ? 'link ' : 'folder '
-  const target = to === undefined ? '' : ` to ${displayOf(workspace, to)}`
-  return `${KINDS[kind]} ${what}${displayOf(workspace, path)}${target}`
+  const target = to === undefined ? '' : ` to ${shownPath(displayOf(workspace, to))}`
+  return `${KINDS[kind]} ${what}${shownPath(displayOf(workspace, path))}${target}`
 }
 
 function changeFacts(workspace: Workspace, { seq, kind, path, to, node, beforeSha256, afterSha256 }: ChangeRecord) {

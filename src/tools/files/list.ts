@@ -1,18 +1,12 @@
 import { z } from 'zod'
-import { type ListedEntry, type Listing, listFolder, MAX_LISTED } from '../../workspace/list.js'
+import { type ListedEntry, type Listing, listFolder, MAX_LISTED, shownPath } from '../../workspace/list.js'
 import { defineTool, type ToolResult, text } from '../tool.js'
 
 const input = z.strictObject({
-  path: z.string().min(1).default('.').describe('Folder to list (default: the workspace).'),
-  depth: z
-    .number()
-    .int()
-    .min(1)
-    .max(16)
-    .default(1)
-    .describe('Levels of folders to list (1–16, default 1: this folder only).'),
-  limit: z.number().int().min(1).max(2_000).default(500).describe('Entries in one answer (1–2,000, default 500).'),
-  offset: z.number().int().min(0).default(0).describe('Entries to skip: the `next` of the answer before.'),
+  path: z.string().min(1).default('.').describe('Folder.'),
+  depth: z.number().int().min(1).max(16).default(1).describe('Levels of folders.'),
+  limit: z.number().int().min(1).max(2_000).default(500).describe('Entries in one answer.'),
+  offset: z.number().int().min(0).default(0).describe('Entries to skip.'),
 })
 
 type Input = z.infer<typeof input>
@@ -22,10 +16,9 @@ export const list = defineTool<Input>({
   name: 'List',
   title: 'List a folder',
   description:
-    'Lists a folder: type, size in bytes, time of change (UTC) and name, sorted by name, hidden files included. ' +
-    'depth lists folders within it too. Links are shown, not followed. Pages of at most 2,000 entries: the last line ' +
-    `gives the next offset; at most ${MAX_LISTED} entries are looked through. Names that are not UTF-8 are escaped, in ` +
-    'quotes. Use Glob to find files by name.',
+    'Lists a folder: type, bytes, time of change (UTC) and name, sorted by name, hidden files included; links are shown, ' +
+    `not followed. The last line gives the next offset; at most ${MAX_LISTED} entries are looked through. Names that are not ` +
+    'UTF-8 are escaped, in quotes.',
   effect: 'read',
   family: 'files',
   input,
@@ -73,9 +66,9 @@ function notesOf(listing: Listing, args: Input, shown: number, next: number | un
   if (listing.unreadable.length > 0) {
     notes.push(`(Not readable: ${listing.unreadable.slice(0, 5).join(', ')}; ${listing.unreadable.length} in all.)`)
   }
-  if (listing.capped) notes.push(`(Stopped after ${listing.total} entries: list smaller folders.)`)
+  if (listing.capped) notes.push(`(Stopped after ${listing.total} entries: list smaller folders, or use Glob.)`)
   const all = `${listing.capped ? 'at least ' : ''}${listing.total}`
-  if (listing.total === 0) notes.push(`(${listing.display} is empty: 0 entries.)`)
+  if (listing.total === 0) notes.push(`(${shownPath(listing.display)} is empty: 0 entries.)`)
   else if (shown === 0) notes.push(`(Offset ${args.offset} is past the end: ${all} entries.)`)
   else if (next !== undefined) notes.push(`(${shown} of ${all} entries; next: offset ${next}.)`)
   else notes.push(`(${all} entries; end of the list.)`)

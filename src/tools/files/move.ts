@@ -1,14 +1,12 @@
 import { z } from 'zod'
+import { shownPath } from '../../workspace/list.js'
 import { moveFile } from '../../workspace/move.js'
 import { defineTool, text } from '../tool.js'
 
 const input = z.strictObject({
-  from: z.string().min(1).describe('What to move: relative to the workspace, or absolute inside it.'),
-  to: z.string().min(1).describe('Its whole new path, the name included.'),
-  overwrite: z
-    .boolean()
-    .default(false)
-    .describe('Replace a file that is there (default false). Never replaces a folder.'),
+  from: z.string().min(1).describe('What to move.'),
+  to: z.string().min(1).describe('Its whole new path.'),
+  overwrite: z.boolean().default(false).describe('Replace a file that is there; never a folder.'),
 })
 
 /** FI-12. */
@@ -16,15 +14,14 @@ export const move = defineTool<z.infer<typeof input>>({
   name: 'Move',
   title: 'Move or rename',
   description:
-    'Moves or renames a file, folder or link inside the workspace, making missing folders. `to` is the whole new path. ' +
-    'Nothing is replaced unless overwrite is true; a folder never is. A link itself is moved, not what it points to. ' +
-    'Both places must be on one file system. Can be undone.',
+    'Moves or renames a file, folder or link (itself, not its target) inside the workspace, making missing folders. Both ' +
+    'places must be on one file system. Can be undone.',
   effect: 'write',
   family: 'files',
   input,
   async run(context, args) {
     const moved = await moveFile(context, args.from, args.to, { overwrite: args.overwrite })
     const replaced = moved.replaced ? ' It replaced the file that was there.' : ''
-    return text(`Moved ${moved.from} to ${moved.to}.${replaced}`, { ...moved })
+    return text(`Moved ${shownPath(moved.from)} to ${shownPath(moved.to)}.${replaced}`, { ...moved })
   },
 })

@@ -10,15 +10,14 @@ export const multiEdit = defineTool({
   name: 'MultiEdit',
   title: 'Edit a file in several places',
   description: [
-    'Makes several edits in one file, all or nothing. They are applied in order, each to what the one before left, and',
-    `work as in Edit. A refusal names the edit as edits[n], counted from 0; the file is then unchanged. At most ${MAX_EDITS}`,
-    'edits. The result is one short diff of all of them; dry_run shows it without writing.',
+    'Makes several edits in one file, all or nothing, in order, each as in Edit and on what the one before left. A refusal',
+    `names the edit as edits[n], from 0. At most ${MAX_EDITS} edits. Answers one short diff of all.`,
   ].join(' '),
   effect: 'write',
   family: 'files',
   input: z.strictObject({
     ...fileFields,
-    edits: z.array(z.strictObject(editFields)).min(1).max(MAX_EDITS).describe('Edits in order, counted from 0.'),
+    edits: z.array(z.strictObject(editFields)).min(1).max(MAX_EDITS).describe('In order.'),
   }),
   async run(context, args) {
     return editFile(context, args, args.edits.map(toTextEdit), (index) => `edits[${index}]`)

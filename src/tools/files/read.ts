@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { openFile } from '../../workspace/files.js'
 import { createLineIndexes, type LineIndexes } from '../../workspace/line-index.js'
 import { MAX_PAGE_CHARS, type Page, readPage } from '../../workspace/lines.js'
+import { shownPath } from '../../workspace/list.js'
 import { defineTool, type Tool, type ToolResult, text } from '../tool.js'
 
 /** Lines of one answer where the caller names no limit (FI-01). */
@@ -11,18 +12,13 @@ const NOTES_CHARS = 600
 const MAX_LIMIT = 1_000_000
 
 const input = z.strictObject({
-  path: z.string().min(1).describe('File to read; relative to the workspace or absolute.'),
+  path: z.string().min(1).describe('File.'),
   offset: z
     .int()
-    .refine((value) => value !== 0, 'offset begins at 1: use 1 for the first line, -1 for the last.')
+    .refine((value) => value !== 0, 'offset begins at 1: use 1 for the first line, -1 for the last')
     .optional()
-    .describe('First line, from 1 (default 1); negative counts from the end: -20 is the last 20 lines. 0 is invalid.'),
-  limit: z
-    .int()
-    .min(1)
-    .max(MAX_LIMIT)
-    .optional()
-    .describe(`Number of lines; default ${DEFAULT_LINES} or what fits one answer, whichever is less.`),
+    .describe('First line, from 1; -20 is the last 20 lines.'),
+  limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Number of lines.'),
 })
 
 /** The tool `Read` (FI-01 to FI-04). `indexes` remembers where the lines of files that were read last begin. */
@@ -31,12 +27,11 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
     name: 'Read',
     title: 'Read a file',
     description: [
-      'Reads lines of a text file. Each line is `<number>\\t<text>`: all after the first tab is the line exactly, without',
-      'its line end. Notes stand in [brackets] after the lines; where there is more, the last line names the next offset.',
-      `Default: ${DEFAULT_LINES} lines or what fits one answer, cut at a line end; a larger limit gives a larger result.`,
-      'Lines over 2,000 characters are clamped with a marker. Files over 16 MB are read by seeking; with a negative offset',
-      'their lines are numbered from the end (-1 is the last). UTF-8 and UTF-16 with byte order mark are decoded; legacy',
-      '8-bit text shows U+FFFD; of a binary file only type and size are told (use ReadMedia).',
+      'Reads lines of a text file, each as `<number>\\t<text>`: all after the first tab is the line exactly. Notes stand in',
+      `[brackets] after the lines; the last names the next offset where there is more. Default: ${DEFAULT_LINES} lines or what fits`,
+      'one answer; a larger limit gives a larger result. Lines over 2,000 characters are clamped with a marker. Files over',
+      '16 MB are read by seeking; from the end their lines are numbered -1, -2, … UTF-8 and UTF-16 with BOM are decoded,',
+      'legacy 8-bit text shows U+FFFD, of a binary file only type and size are told.',
     ].join(' '),
     effect: 'read',
     family: 'files',
@@ -53,7 +48,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
           },
           { indexes, signal: context.signal },
         )
-        return showPage(page, file.display, args.offset ?? 1)
+        return showPage(page, shownPath(file.display), args.offset ?? 1)
       } finally {
         file.close()
       }
@@ -64,7 +59,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
 /** Words a page for the client. Facts `from` and `to` are 0 where no line is shown. */
 export function showPage(page: Page, display: string, offset: number): ToolResult {
   if (page.kind === 'binary') {
-    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not shown as text; call ReadMedia with this path to see it.`
+    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not text, and this version has no tool that shows it (ReadMedia is to come).`
     return text(value, { binary: true, type: page.type, size: page.size })
   }
   const clamped = page.lines.some((line) => line.omitted > 0)

@@ -3,6 +3,7 @@ import { KikiError } from '../../lib/errors.js'
 import { type ChangeDiff, diffOfChange } from '../../operations/change-content.js'
 import { type Undone, undoChanges } from '../../operations/undo.js'
 import { stepWords } from '../../operations/undo-words.js'
+import { shownPath } from '../../workspace/list.js'
 import { displayOf } from '../../workspace/paths.js'
 import type { PastChange } from '../../workspace/undo-plan.js'
 import { defineTool, type ToolContext, type ToolResult, text } from '../tool.js'
@@ -52,7 +53,7 @@ function result(context: ToolContext, undone: Undone, dryRun: boolean): ToolResu
   const paths = (changes: readonly PastChange[]) =>
     `${changes
       .slice(0, SHOWN)
-      .map(({ record }) => displayOf(workspace, record.path))
+      .map(({ record }) => shownPath(displayOf(workspace, record.path)))
       .join(', ')}${changes.length > SHOWN ? ', …' : ''}`
   const lines = [
     head,

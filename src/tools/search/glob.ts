@@ -9,18 +9,12 @@ import { openScope, placeName, type Scope, skippedNote } from './scope.js'
 const DEFAULT_LIMIT = 250
 
 const input = z.strictObject({
-  pattern: z.string().min(1).max(1_000).describe('Such as "**/*.ts", "src/{a,b}/*.ts", "*.md", ".github/**/*.yml".'),
-  path: z.string().min(1).default('.').describe('Folder to start in, taken literally (default: the workspace).'),
-  limit: z.number().int().min(1).max(10_000).optional().describe('Files in one answer (default 250, at most 10,000).'),
-  offset: z
-    .number()
-    .int()
-    .min(0)
-    .max(10_000_000)
-    .default(0)
-    .describe('Files to skip: next_offset of the answer before.'),
-  hidden: z.boolean().default(false).describe('Also files and folders whose names begin with a dot.'),
-  ignored: z.boolean().default(false).describe('Also files that .gitignore or .ignore exclude.'),
+  pattern: z.string().min(1).max(1_000).describe('Like "*.md", "src/{a,b}/**/*.ts".'),
+  path: z.string().min(1).default('.').describe('Folder to start in, literally.'),
+  limit: z.number().int().min(1).max(10_000).optional().describe('Files in one answer.'),
+  offset: z.number().int().min(0).max(10_000_000).default(0).describe('Files to skip.'),
+  hidden: z.boolean().default(false).describe('Also dot files.'),
+  ignored: z.boolean().default(false).describe('Also git-ignored files.'),
 })
 
 type Input = z.infer<typeof input>
@@ -30,11 +24,10 @@ export const glob = defineTool<Input>({
   name: 'Glob',
   title: 'Find files by name',
   description:
-    'Finds files by a pattern of their names, newest first. * and ? match within a name, ** over folders; {a,b} and [a-z] ' +
-    'work. A pattern without a slash matches names at any depth, one with a slash starts at path, which is literal. ' +
-    '250 files an answer unless limit says more; the last lines give next_offset. Hidden files and files that git ignores ' +
-    'are left out unless hidden or ignored is set, or the pattern names the folder (".github/**"). Only files are listed; ' +
-    'links are not followed. Use Grep to search contents.',
+    'Finds files (no folders) by name, newest first. * and ? match within a name, ** over folders; {a,b} and [a-z] work. A ' +
+    'pattern without a slash matches at any depth, one with a slash starts at path. 250 files an answer unless limit says ' +
+    'more; the last lines give next_offset. Hidden and git-ignored files are left out unless hidden or ignored is set, or ' +
+    'the pattern names the folder (".github/**"). Links are not followed.',
   effect: 'read',
   family: 'search',
   input,

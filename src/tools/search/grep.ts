@@ -11,38 +11,28 @@ const DEFAULT_LIMIT = 250
 const lines = z.number().int().min(0).max(100).default(0)
 
 const input = z.strictObject({
-  pattern: z.string().min(1).max(10_000).describe('Regular expression (Rust syntax; no look-around).'),
-  path: z.string().min(1).default('.').describe('Folder or file to search, taken literally (default: the workspace).'),
-  glob: z.string().min(1).optional().describe('Only files like "*.ts", "src/**/*.{js,ts}"; "!…" leaves files out.'),
+  pattern: z
+    .string()
+    .min(1)
+    .max(10_000)
+    .refine((pattern) => !/[\0\p{Surrogate}]/u.test(pattern), 'holds a NUL or half a character (a lone surrogate)')
+    .describe('Rust syntax; no look-around.'),
+  path: z.string().min(1).default('.').describe('Folder or file, literally.'),
+  glob: z.string().min(1).optional().describe('Like "*.ts", "src/**/*.{js,ts}"; "!…" leaves out.'),
   type: z
     .string()
     .regex(/^[A-Za-z0-9_+-]{1,40}$/)
     .optional()
-    .describe('Only files of this type: ts, py, rust, md, …'),
-  output_mode: z
-    .enum(['content', 'files', 'count'])
-    .default('content')
-    .describe('Matching lines, names of files, or matching lines counted per file.'),
-  case_insensitive: z.boolean().default(false),
-  multiline: z.boolean().default(false).describe('Match across lines; . matches line ends.'),
-  before: lines.describe('Lines shown before each match (0–100).'),
-  after: lines.describe('Lines shown after each match (0–100).'),
-  limit: z
-    .number()
-    .int()
-    .min(1)
-    .max(10_000)
-    .optional()
-    .describe('Results over all files (default 250, at most 10,000).'),
-  offset: z
-    .number()
-    .int()
-    .min(0)
-    .max(10_000_000)
-    .default(0)
-    .describe('Results to skip: next_offset of the answer before.'),
-  hidden: z.boolean().default(false).describe('Also files and folders whose names begin with a dot.'),
-  ignored: z.boolean().default(false).describe('Also files that .gitignore or .ignore exclude.'),
+    .describe('Like ts, py, rust.'),
+  output_mode: z.enum(['content', 'files', 'count']).default('content').describe('What is shown.'),
+  case_insensitive: z.boolean().default(false).describe('Ignore case.'),
+  multiline: z.boolean().default(false).describe('Match across lines, also by ".".'),
+  before: lines.describe('Lines before each match.'),
+  after: lines.describe('Lines after each match.'),
+  limit: z.number().int().min(1).max(10_000).optional().describe('Results in all.'),
+  offset: z.number().int().min(0).max(10_000_000).default(0).describe('Results to skip.'),
+  hidden: z.boolean().default(false).describe('Also dot files.'),
+  ignored: z.boolean().default(false).describe('Also git-ignored files.'),
 })
 
 type Input = z.infer<typeof input>
@@ -52,11 +42,11 @@ export const grep = defineTool<Input>({
   name: 'Grep',
   title: 'Search in files',
   description:
-    'Searches the contents of files by regular expression (ripgrep), results in path order. output_mode content shows ' +
-    'lines with numbers, files names, count lines per file. One limit over all files: 250 results unless limit says more; ' +
-    'the last lines give next_offset. Hidden files, files that git ignores and binary files are left out unless hidden or ' +
-    'ignored is set, or path or glob names the folder (glob ".github/**"). A glob without a slash matches names at any ' +
-    'depth, one with a slash starts at path. Links are not followed. Long lines are cut around the match.',
+    'Searches file contents by regular expression (ripgrep), in path order. output_mode: content shows lines with numbers, ' +
+    'files names, count lines per file. One limit over all files, default 250; the last lines give next_offset. Hidden, ' +
+    'git-ignored and binary files are left out unless hidden or ignored is set, or path or glob names the folder ' +
+    '(".github/**"). A glob without a slash matches at any depth, one with a slash starts at path. Links are not followed. ' +
+    'Long lines are cut around the match.',
   effect: 'read',
   family: 'search',
   input,
@@ -169,6 +159,16 @@ function answer(scope: Scope, args: Input, found: Found<unknown>, part: Answer):
     notes.push(`${plural(part.changed, part.unit[0], part.unit[1])} left out: changed during the search.`)
   if (found.badNames > 0) notes.push(`${plural(found.badNames, 'file', 'files')} left out: the name is not UTF-8.`)
   if (found.unreadable > 0) notes.push(`${plural(found.unreadable, 'place', 'places')} not readable for Kiki.`)
+  if (found.cut > 0) {
+    notes.push(
+      `${plural(found.cut, 'file holds', 'files hold')} a NUL byte (binary): what follows it was not searched.`,
+    )
+  }
+  if (scope.file !== undefined && part.shown === 0) {
+    notes.push(
+      'If the file holds a NUL byte it counts as binary and was not searched behind it; Read shows what it is.',
+    )
+  }
   const skipped = skippedNote(scope, true)
   if (skipped !== '') notes.push(skipped)
   const past = args.offset > 0 ? `Nothing at offset ${args.offset}${total}.` : ''

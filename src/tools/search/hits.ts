@@ -29,6 +29,8 @@ export interface HitCollector {
   more: boolean
   /** Files with hits whose names are not UTF-8; no tool can open them. */
   badNames: number
+  /** Files with hits that hold a NUL byte: ripgrep takes them for binary from there on and stops. */
+  cut: number
 }
 
 type Text = { text: string } | { bytes: string }
@@ -39,7 +41,8 @@ type Message =
       type: 'match' | 'context'
       data: { lines: Text; line_number: number; absolute_offset: number; submatches: { start: number }[] }
     }
-  | { type: 'end' | 'summary' }
+  | { type: 'end'; data: { binary_offset: number | null } }
+  | { type: 'summary' }
 
 /** What one collection may keep, in bytes. */
 const KEPT_BYTES = 16 * 1024 * 1024
@@ -90,9 +93,17 @@ export function collectHits(options: {
     matches: 0,
     more: false,
     badNames: 0,
+    cut: 0,
     onMessage(bytes) {
+      // A skipped match is only counted: reading a million of them takes longer than finding them.
+      if (current !== undefined && collector.matches < options.skip && saysMatch(bytes)) {
+        collector.matches += 1
+        current.lines.length = 0
+        return true
+      }
       const message = JSON.parse(bytes.toString('utf8')) as Message
       if (message.type === 'begin') begin(message.data.path)
+      if (message.type === 'end' && message.data.binary_offset !== null && current !== undefined) collector.cut += 1
       if (message.type !== 'match' && message.type !== 'context') return true
       const { lines, line_number: number, absolute_offset: offset, submatches } = message.data
       if (current === undefined) return true
@@ -100,11 +111,14 @@ export function collectHits(options: {
       return add({ isMatch: message.type === 'match', number, offset, window })
     },
     onTooLong(start) {
-      const isMatch = start.subarray(0, 30).includes('"type":"match"')
-      return isMatch ? add({ isMatch, number: undefined, offset: 0, window: undefined }) : true
+      return saysMatch(start) ? add({ isMatch: true, number: undefined, offset: 0, window: undefined }) : true
     },
   }
   return collector
+}
+
+function saysMatch(message: Buffer): boolean {
+  return message.subarray(0, 30).includes('"type":"match"')
 }
 
 /** ripgrep is told to search `.`, and says so in each name. */

@@ -58,6 +58,11 @@ function explain(stderr: string, signal: NodeJS.Signals | null): KikiError {
       hint: 'Set multiline: true to search across lines.',
     })
   }
+  if (message.includes('impossible to match')) {
+    return new KikiError('invalid_arguments', 'The pattern matches only a NUL byte, which no text file holds.', {
+      hint: 'Leave \\0 and \\x00 out of the pattern; binary files are not searched.',
+    })
+  }
   if (message.includes('regex parse error')) {
     return new KikiError(
       'invalid_arguments',

@@ -25,6 +25,8 @@ export interface Found<T> {
   more: boolean
   badNames: number
   unreadable: number
+  /** Files that were searched only up to a NUL byte. */
+  cut: number
 }
 
 /**
@@ -47,16 +49,16 @@ export async function searchHits(context: Context, scope: Scope, args: string[],
   if (page.offset + page.limit < PARALLEL_HITS) {
     const { collector, finished } = await run(0, PARALLEL_HITS, [])
     if (!collector.more) {
-      const { matches, badNames } = collector
+      const { matches, badNames, cut } = collector
       const more = matches > page.offset + page.limit
       const files = skipMatches(sortByPath(collector.files), page.offset)
-      return { files, total: matches, matches, more, badNames, unreadable: finished.unreadable }
+      return { files, total: matches, matches, more, badNames, cut, unreadable: finished.unreadable }
     }
   }
   const { collector, finished } = await run(page.offset, page.limit, ['--sort', 'path'])
-  const { files, more, badNames } = collector
+  const { files, more, badNames, cut } = collector
   const total = more ? undefined : collector.matches
-  return { files, total, matches: total, more, badNames, unreadable: finished.unreadable }
+  return { files, total, matches: total, more, badNames, cut, unreadable: finished.unreadable }
 }
 
 /** Files with matches, with `counts` how many lines match in each. `offset` and `limit` count files. */
@@ -86,13 +88,22 @@ export async function searchFiles(
       const { total, matches, badNames } = collector
       const more = total > page.offset + page.limit
       const files = sortByPath(collector.files).slice(page.offset)
-      return { files, total, matches, more, badNames, unreadable: finished.unreadable }
+      return { files, total, matches, more, badNames, cut: 0, unreadable: finished.unreadable }
     }
   }
   const { collector, finished } = await run(page.offset, page.limit, ['--sort', 'path'])
   const { files, more, badNames } = collector
   const known = more ? {} : { total: collector.total, matches: collector.matches }
-  return { total: undefined, matches: undefined, ...known, files, more, badNames, unreadable: finished.unreadable }
+  return {
+    total: undefined,
+    matches: undefined,
+    ...known,
+    files,
+    more,
+    badNames,
+    cut: 0,
+    unreadable: finished.unreadable,
+  }
 }
 
 async function runSplit(

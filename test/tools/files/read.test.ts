@@ -106,7 +106,7 @@ describe('Read', () => {
   it('FI-03 TQ-04 tells type and size of a binary file and names ReadMedia; legacy text is shown and said so', async () => {
     writeFileSync(at('x.txt'), Buffer.from('\x89PNG\r\n\x1a\n\0\0', 'latin1'))
     expect(await read('x.txt')).toMatchObject({
-      text: 'x.txt: binary file, image/png, 10 bytes. It is not shown as text; call ReadMedia with this path to see it.',
+      text: 'x.txt: binary file, image/png, 10 bytes. It is not text, and this version has no tool that shows it (ReadMedia is to come).',
       facts: { binary: true, type: 'image/png', size: 10 },
     })
     writeFileSync(at('sjis'), Buffer.from([0x93, 0xfa, 10, 0x61, 10]))

@@ -10,8 +10,8 @@ export function HomePage({ state }: { state: Exclude<HostState, { kind: 'signed_
       <section className="intro" aria-labelledby="what">
         <h1 id="what">Your machine, shared on your terms.</h1>
         <p className="lead">
-          Kiki lets the AI clients that you choose work on this machine: read and edit files, search, and run commands.
-          You decide what each one may do, see everything it does, and can stop it and undo its changes to files.
+          Kiki lets the AI clients that you choose work on this machine: read, search and edit files. You decide what
+          each one may do, see everything it does, and can stop it at any time.
         </p>
       </section>
       <section className="card" aria-labelledby="status" aria-busy={status === undefined}>

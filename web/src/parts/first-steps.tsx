@@ -23,7 +23,7 @@ export function FirstSteps() {
         <h3>Say what a client may do</h3>
         <p>
           A connection is one client's grant. <code>observer</code> may read and search; <code>editor</code> may also
-          change files; <code>operator</code> may also run commands, in a sandbox.
+          change files.
         </p>
         <Command text='kiki connections add --name "My client" --preset observer' label="the command of step 1" />
       </li>

@@ -1,0 +1,42 @@
+import { ownerRoutes } from '../../dist/owner/app.js'
+import { loginRoutes } from '../../dist/owner/login.js'
+import { code, pair, table } from './markdown.mjs'
+
+/** What each route does. */
+const DOES = {
+  'POST /api/login/codes': 'makes a sign-in code for the settings page (local socket only)',
+  'POST /api/login': 'signs the settings page in: `{code}`',
+  'POST /api/logout': 'ends the calling page’s sign-in',
+  'POST /api/logout/all': 'ends every sign-in and every unused code',
+  'GET /api/status': 'what the host does now',
+  'POST /api/stop': 'ends the host after the answer has left',
+  'GET /api/connections': 'all connections',
+  'POST /api/connections': 'makes one: `{name, kind?, grant?, expires_at?}`',
+  'GET /api/connections/:id': 'one connection with its grant',
+  'PATCH /api/connections/:id': 'changes it: `{name?, grant?, expires_at?}`; narrowing ends its unfinished work',
+  'POST /api/connections/:id/pause': 'stops new calls; what runs goes on to its end',
+  'POST /api/connections/:id/resume': 'lets a paused connection work again',
+  'POST /api/connections/:id/revoke': 'ends it for good, with its work and its streams',
+  'DELETE /api/connections/:id': 'deletes it with its sessions',
+  'GET /api/sessions': 'sessions, newest first: `connection`, `status`, `limit`, `offset`',
+  'POST /api/sessions': 'makes one: `{connection, workspace, mode?, profile?, title?}`',
+  'GET /api/sessions/:ref': 'one session with its saved texts',
+  'PATCH /api/sessions/:ref': 'changes it: `{title?, mode?}`',
+  'POST /api/sessions/:ref/close': 'ends it and its unfinished work; records stay',
+  'DELETE /api/sessions/:ref': 'deletes it with its results',
+  'GET /api/operations': 'recorded calls, newest first: `session`, `connection`, `status`, `limit`, `before`',
+  'GET /api/operations/:id': 'one call with its arguments, result and changed files',
+  'POST /api/operations/:id/cancel': 'stops it and every process that it began',
+  'POST /api/bridge/credential': 'a short-lived credential for one connection’s bridge (local socket only)',
+}
+
+export function routeTables() {
+  // The routes only tell their places here; nothing is called, so nothing needs to stand behind them.
+  const login = loginRoutes({ auth: {}, log: {} }).routes
+  const found = [...login, ...ownerRoutes({}).routes].filter(({ method }) => method !== 'ALL')
+  const names = [...new Set(found.map(({ method, path }) => `${method} /api${path}`))]
+  return table(
+    ['route', 'does'],
+    pair('routes', names, DOES).map(([name, does]) => [code(name), does]),
+  )
+}
