@@ -148,6 +148,7 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
   const credentials = createCredentials({ key: secrets.credentialKey, homeId: secrets.homeId, clock })
   const externalClients = config.experimental.external_clients
   const gate = {
+    store,
     connections,
     sessions,
     operations,

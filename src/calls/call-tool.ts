@@ -3,14 +3,17 @@ import type { Reply } from '../lib/content.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import type { Log } from '../lib/log.js'
+import { createSessionChanges } from '../operations/changes.js'
 import { type Live, tellProgress } from '../operations/live.js'
 import { limitsOf, type Operations, type Work } from '../operations/operations.js'
+import type { Outcome } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
 import { decide } from '../policy/decide.js'
 import { parseMode } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
 import type { Profile, Session, Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
+import type { Store } from '../store/store.js'
 import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
@@ -32,6 +35,7 @@ import {
 import { countCall, lanesOf, narrowed } from './terms.js'
 
 export interface GateDeps extends AuthenticateDeps {
+  store: Store
   sessions: Sessions
   operations: Operations
   processes: Processes
@@ -95,6 +99,38 @@ export async function runClaimed(deps: GateDeps, row: OperationRow): Promise<voi
   await deps.operations.run(live, decidedAgain(deps, row))
 }
 
+/**
+ * A tool that the owner runs in a session, recorded as an operation of it with the decision `owner` and no client. The
+ * owner stands above ceiling, mode, pause and revoke, and may undo what was done in a session that is closed.
+ * @throws KikiError as the session's folder and the arguments ask for; how the tool itself ended is in the outcome.
+ */
+export async function callAsOwner(
+  deps: GateDeps,
+  sessionRef: string,
+  tool: Tool,
+  given: Record<string, unknown>,
+): Promise<{ operationId: string; outcome: Outcome }> {
+  const session = deps.sessions.require(sessionRef)
+  const connection = deps.connections.require(session.connectionId)
+  const args = tool.input.parse(given)
+  const workspace = workspaceOf(deps, connection, session)
+  const claim = await deps.operations.claim({
+    connection,
+    session,
+    tool: tool.name,
+    effect: tool.effect,
+    args: given,
+    key: undefined,
+    client: undefined,
+    decision: { kind: 'allow', by: 'owner', reason: 'The owner asked for it.' },
+    byOwner: true,
+    lanes: [],
+  })
+  if (claim.kind !== 'new') throw new Error('a call without a key is new')
+  await deps.operations.run(claim.live, workOf(deps, tool, args, workspace, connection))
+  return { operationId: claim.live.id, outcome: await claim.live.ended.promise }
+}
+
 /** The work of a call that had to wait: it begins only if the call would be allowed now as well (GU-02). */
 function decidedAgain(deps: GateDeps, row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments'>) {
   return (live: Live) => {
@@ -132,6 +168,7 @@ function workOf(deps: GateDeps, tool: Tool, args: unknown, workspace: Workspace,
       operationId: live.id,
       workspace,
       journal: live.journal,
+      changes: createSessionChanges(deps, live.sessionRef),
       processes: deps.processes,
       signal: live.controller.signal,
       progress: (message: string) => tellProgress(live, message),

@@ -1,6 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { readVersion } from '../lib/version.js'
+import { backupCommand } from './backup.js'
+import { changesCommand } from './changes.js'
 import { configCommand } from './config.js'
 import { connectCommand } from './connect-command.js'
 import { connectionsCommand } from './connections.js'
@@ -9,10 +11,12 @@ import { type Io, processIo } from './io.js'
 import { openCommand } from './open.js'
 import { operationsCommand } from './operations.js'
 import { createOutput, reportError } from './output.js'
+import { restoreCommand } from './restore.js'
 import { sessionsCommand } from './sessions.js'
 import { startCommand } from './start.js'
 import { statusCommand } from './status.js'
 import { stopCommand } from './stop.js'
+import { undoCommand } from './undo.js'
 
 /**
  * Runs one command line, without the names of node and script.
@@ -57,6 +61,10 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   connectCommand(program, context)
   sessionsCommand(program, context)
   operationsCommand(program, context)
+  changesCommand(program, context)
+  undoCommand(program, context)
+  backupCommand(program, context)
+  restoreCommand(program, context)
   configCommand(program, context)
   return program
 }

@@ -20,6 +20,8 @@ export interface ClaimRequest {
   key: string | undefined
   client: { name: string; version: string } | undefined
   decision: Decision
+  /** The owner's own call: neither pause nor revoke, and no closed session, keeps the owner from it. */
+  byOwner?: boolean
   /** What it is counted among while it runs; without any it never waits for its turn. */
   lanes: readonly Lane[]
   parentId?: string

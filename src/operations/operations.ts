@@ -73,7 +73,7 @@ export function createOperations(deps: OperationsDeps) {
       const before = await store.commits.durable(() => {
         const found = earlier(store, row)
         if (found !== undefined) return found
-        recheck(store, row)
+        if (request.byOwner !== true) recheck(store, row)
         store.operations.insert(row)
         live.recorded = true
         lives.set(live.id, live)

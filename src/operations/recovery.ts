@@ -1,5 +1,8 @@
+import type { Clock } from '../lib/clock.js'
 import { messageOf } from '../lib/errors.js'
-import type { OperationRow } from '../store/operations.js'
+import type { Log } from '../lib/log.js'
+import type { ChangeTable } from '../store/changes.js'
+import type { OperationRow, OperationTable } from '../store/operations.js'
 import { type ChangeRecord, readJournal } from '../workspace/journal.js'
 import { removeTemporary, restoreInPlace } from '../workspace/recover.js'
 import type { OperationsDeps } from './operations.js'
@@ -27,19 +30,43 @@ async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> 
   repairFiles(deps, row, records)
   await deps.store.commits.vital(() => {
     deps.store.operations.end(row.id, endingOf(deps, row))
-    for (const record of records) {
-      deps.store.changes.insert({
-        operation_id: row.id,
-        seq: record.seq,
-        session_ref: row.session_ref,
-        record: JSON.stringify(record),
-      })
-    }
+    recordChanges(deps.store.changes, row, records)
   })
 }
 
+/**
+ * After a restore: what was unfinished when the backup was made may have ended since, so nothing of it runs (again), and
+ * no file is touched; its outcome is unknown. Within the caller's transaction.
+ * @returns how many operations that were.
+ */
+export function endRestored(
+  { operations, changes }: { operations: OperationTable; changes: ChangeTable },
+  { changesFolder, clock, log }: { changesFolder: string; clock: Clock; log: Pick<Log, 'error'> },
+): number {
+  const unfinished = operations.unfinished()
+  for (const row of unfinished) {
+    operations.end(row.id, endingOf({ clock }, row))
+    recordChanges(changes, row, journalOf({ changesFolder, log }, row))
+  }
+  return unfinished.length
+}
+
+function recordChanges(changes: ChangeTable, row: OperationRow, records: readonly ChangeRecord[]): void {
+  for (const record of records) {
+    changes.insert({
+      operation_id: row.id,
+      seq: record.seq,
+      session_ref: row.session_ref,
+      record: JSON.stringify(record),
+    })
+  }
+}
+
 /** One operation's damaged journal must not keep the host from starting: its outcome is unknown all the same. */
-function journalOf({ changesFolder, log }: RecoveryDeps, row: OperationRow): ChangeRecord[] {
+function journalOf(
+  { changesFolder, log }: { changesFolder: string; log: Pick<Log, 'error'> },
+  row: OperationRow,
+): ChangeRecord[] {
   try {
     return readJournal(changesFolder, row.id)
   } catch (error) {
@@ -63,7 +90,7 @@ function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow, re
   }
 }
 
-function endingOf({ clock }: RecoveryDeps, row: OperationRow) {
+function endingOf({ clock }: { clock: Clock }, row: OperationRow) {
   const ended_at = clock.now()
   if (row.effect !== 'read') {
     return {

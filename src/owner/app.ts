@@ -1,6 +1,8 @@
 import { Hono } from 'hono'
 import type { OwnerEnv } from './auth.js'
+import { backupRoutes } from './backup.js'
 import { bridgeRoutes } from './bridge.js'
+import { changeRoutes, operationUndoRoutes, sessionUndoRoutes } from './changes.js'
 import { connectionRoutes } from './connections.js'
 import type { OwnerDeps } from './deps.js'
 import { hostRoutes } from './host.js'
@@ -14,7 +16,11 @@ export function ownerRoutes(deps: OwnerDeps) {
     .route('/', hostRoutes(deps))
     .route('/connections', connectionRoutes(deps))
     .route('/sessions', sessionRoutes(deps))
+    .route('/sessions', sessionUndoRoutes(deps))
     .route('/operations', operationRoutes(deps))
+    .route('/operations', operationUndoRoutes(deps))
+    .route('/changes', changeRoutes(deps))
+    .route('/backup', backupRoutes(deps))
     .route('/bridge', bridgeRoutes(deps))
 }
 

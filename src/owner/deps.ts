@@ -1,3 +1,5 @@
+import type { GateDeps } from '../calls/call-tool.js'
+import type { HomePaths } from '../config/home.js'
 import type { Connections } from '../grants/connections.js'
 import type { Credentials } from '../grants/credentials.js'
 import type { Clock } from '../lib/clock.js'
@@ -17,9 +19,12 @@ export interface OwnerDeps {
   operations: Operations
   lifecycle: Lifecycle
   credentials: Credentials
+  /** What the owner's own calls run with. */
+  gate: GateDeps
   clock: Clock
   log: Log
   host: HostFacts
+  paths: HomePaths
   /** Ends the host after the answer has left. */
   stop: () => void
   /** Whether clients may use Kiki at all (GR-01). */

@@ -54,6 +54,20 @@ export function openDatabase(files: DatabaseFiles, migrations: readonly Migratio
   }
 }
 
+/**
+ * Opens a database that is there for reading only, checked as {@link openDatabase} does: for the backup of a home without a
+ * host. Nothing is migrated, and no byte is changed. The home's lock must be held.
+ * @throws as `openDatabase`.
+ */
+export function openToRead(files: DatabaseFiles, migrations: readonly Migration[]): Database {
+  try {
+    inspect(files, migrations.length)
+    return new BetterSqlite3(files.database, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+  } catch (error) {
+    throw openFailure(files, error)
+  }
+}
+
 /** Every commit reaches the disk: asserted, since reopening a WAL database resets it (GU-07). */
 export function setSynchronous(db: Database, level: 'FULL' | 'NORMAL'): void {
   db.pragma(`synchronous = ${level}`)
@@ -153,7 +167,7 @@ function sweepAside(file: string): void {
   }
 }
 
-function syncPath(path: string): void {
+export function syncPath(path: string): void {
   const fd = openSync(path, 'r')
   try {
     fsyncSync(fd)

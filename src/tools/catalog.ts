@@ -1,3 +1,4 @@
+import { changes } from './files/changes.js'
 import { remove } from './files/delete.js'
 import { edit } from './files/edit.js'
 import { list } from './files/list.js'
@@ -5,6 +6,7 @@ import { makeDirectory } from './files/make-directory.js'
 import { move } from './files/move.js'
 import { multiEdit } from './files/multi-edit.js'
 import { createRead } from './files/read.js'
+import { undo } from './files/undo.js'
 import { write } from './files/write.js'
 import { glob } from './search/glob.js'
 import { grep } from './search/grep.js'
@@ -20,6 +22,8 @@ export const CATALOG: readonly Tool[] = [
   move,
   remove,
   makeDirectory,
+  changes,
+  undo,
   grep,
   glob,
 ]

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { ContentBlock } from '../lib/content.js'
+import type { SessionChanges } from '../operations/changes.js'
 import type { Effect, Family } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
 import type { Journal } from '../workspace/journal.js'
@@ -20,6 +21,8 @@ export interface ToolContext {
   workspace: Workspace
   /** Where the earlier content of every changed file is kept before the change (FI-14). */
   journal: Journal
+  /** What was changed in this session, to be shown and undone. */
+  changes: SessionChanges
   processes: Processes
   /** Aborted by cancel, revoke and host stop. */
   signal: AbortSignal

@@ -109,8 +109,9 @@ export async function changeFile(
   }
 }
 
-function changeExisting(
-  context: ChangeContext,
+/** The second half of `changeFile`: for a file that a walk found. */
+export function changeExisting(
+  context: Omit<ChangeContext, 'signal'>,
   place: Place,
   node: Node,
   change: (current: Buffer | undefined) => Buffer,
@@ -132,7 +133,8 @@ function changeExisting(
       mode: Number(node.stat.mode & 0o7777n),
       beforeSha256: sha256(before),
       afterSha256: changed.sha256,
-      ...(inPlace ? { inPlace, identity: identityOf(node.stat) } : { temporary }),
+      identity: identityOf(node.stat),
+      ...(inPlace ? { inPlace } : { temporary }),
     },
     before,
   )

@@ -24,11 +24,15 @@ export interface ChangeRecord {
   path: string
   /** Where a `move` went. */
   to?: string
-  /** What was deleted or moved, where it was no regular file. A deleted link's earlier content is its target. */
+  /** What was made, deleted or moved, where it was no regular file. A deleted link's earlier content is its target. */
   node?: 'directory' | 'link'
   /** Permission bits before the change, if something was there. */
   mode?: number
-  /** SHA-256 in hex of the content before, for files that existed. */
+  /** `uid:gid` of what was deleted. */
+  owner?: string
+  /** Time of birth, in ns, of a deleted file that had other names (hard links): undo finds it by this and its identity. */
+  shared?: string
+  /** SHA-256 in hex of the content before: of files (moved ones up to 64 MiB) and of the targets of links. */
   beforeSha256?: string
   /** SHA-256 in hex of the content after, for files that exist afterwards. */
   afterSha256?: string
@@ -36,10 +40,12 @@ export interface ChangeRecord {
   size?: number
   /** True where the file was written in place because it has other hard links: recovery puts the earlier content back (FI-06). */
   inPlace?: boolean
-  /** `device:inode` of what was moved or written in place, so that recovery and undo know it again. */
+  /** `device:inode` of what was there before, so that recovery and undo know it again. */
   identity?: string
   /** Name of the temporary file beside `path`; only a crash leaves it behind, and recovery removes it. */
   temporary?: string
+  /** The change that this one takes back (FI-14). */
+  undoes?: { operationId: string; seq: number }
 }
 
 /** Keeps what was there before a change; one per operation. */
@@ -71,12 +77,15 @@ const HEADER = z.object({
   to: z.string().optional(),
   node: z.enum(['directory', 'link']).optional(),
   mode: z.number().optional(),
+  owner: z.string().optional(),
+  shared: z.string().optional(),
   beforeSha256: z.string().optional(),
   afterSha256: z.string().optional(),
   size: z.number().int().min(0).optional(),
   inPlace: z.boolean().optional(),
   identity: z.string().optional(),
   temporary: z.string().optional(),
+  undoes: z.object({ operationId: z.string(), seq: z.number().int().min(0) }).optional(),
 })
 
 /**

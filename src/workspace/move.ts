@@ -1,14 +1,14 @@
-import { readdirSync, renameSync } from 'node:fs'
-import { KikiError } from '../lib/errors.js'
+import { readdirSync, readlinkSync, renameSync } from 'node:fs'
+import { KikiError, systemCode } from '../lib/errors.js'
 import { descend, type Node, sameNode } from './descend.js'
 import { cancelled, fileError, notRegular } from './errors.js'
-import { type ChangeContext, identityOf, namesFolder } from './files.js'
+import { type ChangeContext, identityOf, MAX_CHANGE_BYTES, namesFolder } from './files.js'
 import { holdMissing, type MadeFolders } from './folders.js'
-import { syncFolder } from './journal.js'
+import { sha256, syncFolder } from './journal.js'
 import { missing } from './near-names.js'
 import { recordRemoval, requireRemovable } from './remove.js'
 import { type Place, walk } from './walk.js'
-import { confirm, renameNew, type Target } from './write.js'
+import { confirm, readWhole, renameNew, type Target } from './write.js'
 
 export interface Moved {
   from: string
@@ -66,6 +66,7 @@ function moveBetween(context: ChangeContext, source: Place, node: Node, goal: Pl
       mode: Number(node.stat.mode & 0o7777n),
       identity: identityOf(node.stat),
       ...(type === 'file' ? {} : { node: type }),
+      ...contentHash(source, node, type),
     })
     confirm(source, node)
     confirm(target, goal.node)
@@ -78,6 +79,19 @@ function moveBetween(context: ChangeContext, source: Place, node: Node, goal: Pl
     throw error
   } finally {
     folders.close()
+  }
+}
+
+/** What undo knows the moved thing by; a file that is too large or unreadable is known by its identity alone. */
+function contentHash(source: Place, node: Node, type: Moved['type']): { beforeSha256?: string } {
+  if (type === 'directory') return {}
+  if (type === 'link') return { beforeSha256: sha256(readlinkSync(descend.at(source.folder, source.name), 'buffer')) }
+  if (node.stat.size > BigInt(MAX_CHANGE_BYTES)) return {}
+  try {
+    return { beforeSha256: sha256(readWhole(source, node, MAX_CHANGE_BYTES)) }
+  } catch (error) {
+    if (systemCode(error) === 'EACCES' || systemCode(error) === 'EPERM') return {}
+    throw error
   }
 }
 

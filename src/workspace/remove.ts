@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { KikiError } from '../lib/errors.js'
 import { descend, type Node } from './descend.js'
 import { cancelled, changedMeanwhile, fileError, homeDenied, notRegular } from './errors.js'
-import type { ChangeContext } from './files.js'
+import { type ChangeContext, identityOf } from './files.js'
 import { type Journal, MAX_KEPT_BYTES, sha256, syncFolder } from './journal.js'
 import { missing } from './near-names.js'
 import { MAX_TREE_ENTRIES, type TreeEntry, treeOf } from './tree.js'
@@ -98,17 +98,25 @@ export function removeNode(journal: Journal, place: Place, node: Node): Removed[
 
 /** Keeps in the journal what undo needs to bring a node back. */
 export function recordRemoval(journal: Journal, place: Place, node: Node): Removed['type'] {
-  const base = { kind: 'delete', path: place.path, mode: Number(node.stat.mode & 0o7777n) } as const
-  if (node.stat.isDirectory()) {
+  const { stat } = node
+  const base = {
+    kind: 'delete',
+    path: place.path,
+    mode: Number(stat.mode & 0o7777n),
+    owner: `${stat.uid}:${stat.gid}`,
+    identity: identityOf(stat),
+  } as const
+  if (stat.isDirectory()) {
     journal.record({ ...base, node: 'directory' })
     return 'directory'
   }
-  const isLink = node.stat.isSymbolicLink()
-  if (!isLink && !node.stat.isFile()) throw notRegular(place.display, node.stat)
+  const isLink = stat.isSymbolicLink()
+  if (!isLink && !stat.isFile()) throw notRegular(place.display, stat)
   const before = isLink
     ? readlinkSync(descend.at(place.folder, place.name), 'buffer')
     : readWhole(place, node, MAX_KEPT_BYTES)
-  journal.record({ ...base, beforeSha256: sha256(before), ...(isLink ? { node: 'link' } : {}) }, before)
+  const kind = isLink ? ({ node: 'link' } as const) : stat.nlink > 1n ? { shared: `${stat.birthtimeNs}` } : {}
+  journal.record({ ...base, ...kind, beforeSha256: sha256(before) }, before)
   return isLink ? 'link' : 'file'
 }
 

@@ -58,18 +58,26 @@ export function readWhole(target: Target, node: Node, maxBytes: number): Buffer 
  * Puts `bytes` at the target so that it holds the old or the new content, whatever happens (FI-06): a new file beside
  * it, synced, then renamed over it. Mode and, where possible, owner stay; the new file is never more open than that.
  * @param old what is there now, as it was read; undefined to make a new file, which never replaces one.
+ * @param restored what a new file gets instead of the system's defaults: undo brings back the one that was there.
  * @throws KikiError `conflict` where the target is not what was read any more. The temporary file is gone then.
  */
-export function replace(target: Target, bytes: Uint8Array, old: Node | undefined, temporary: string): void {
+export function replace(
+  target: Target,
+  bytes: Uint8Array,
+  old: Node | undefined,
+  temporary: string,
+  restored?: Rights,
+): void {
   const path = descend.at(target.folder, temporary)
   // A new file gets the umask and default ACL from the system; one that replaces gets its mode once it is complete.
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  const fd = openSync(path, flags, old === undefined ? 0o666 : 0o600)
+  const rights = old === undefined ? restored : rightsOf(old.stat)
+  const fd = openSync(path, flags, rights === undefined ? 0o666 : 0o600)
   try {
     try {
       if (!descend.stillThere(target.folder)) throw changedMeanwhile(target.display)
       writeAll(fd, bytes)
-      if (old !== undefined) keepOwnerAndMode(fd, old)
+      if (rights !== undefined) setRights(fd, rights)
       fsyncSync(fd)
     } finally {
       closeSync(fd)
@@ -145,15 +153,24 @@ function unchanged(now: Node['stat'], then: Node['stat']): boolean {
   return sameNode(now, then) && now.size === then.size && now.mtimeNs === then.mtimeNs && now.ctimeNs === then.ctimeNs
 }
 
-function keepOwnerAndMode(fd: number, old: Node): void {
-  const own = fstatSync(fd, { bigint: true })
-  let mode = Number(old.stat.mode & 0o7777n)
-  if (own.uid !== old.stat.uid || own.gid !== old.stat.gid) {
-    const [uid, gid] = [Number(old.stat.uid), Number(old.stat.gid)]
-    // Set-id bits must not pass to a different owner.
-    if (!tryOwner(fd, uid, gid) && !(tryOwner(fd, Number(own.uid), gid) && own.uid === old.stat.uid)) mode &= 0o777
-  }
-  fchmodSync(fd, mode)
+/** Who owns a file or folder and what its mode is. */
+export interface Rights {
+  uid: number
+  gid: number
+  mode: number
+}
+
+function rightsOf(stat: Node['stat']): Rights {
+  return { uid: Number(stat.uid), gid: Number(stat.gid), mode: Number(stat.mode & 0o7777n) }
+}
+
+/** Gives mode and, where the system permits it, owner. */
+export function setRights(fd: number, { uid, gid, mode }: Rights): void {
+  const own = fstatSync(fd)
+  const same = own.uid === uid && own.gid === gid
+  // Set-id bits must not pass to a different owner.
+  const given = same || tryOwner(fd, uid, gid) || (tryOwner(fd, own.uid, gid) && own.uid === uid)
+  fchmodSync(fd, given ? mode : mode & 0o1777)
 }
 
 /** Only the superuser can give a file away; the owner may choose among their groups. */

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KikiError } from '../../src/lib/errors.js'
 import { newId } from '../../src/lib/ids.js'
+import type { ChangedOperation, SessionChanges } from '../../src/operations/changes.js'
 import type { Processes } from '../../src/processes/processes.js'
 import type { Tool, ToolContext } from '../../src/tools/tool.js'
 import { createHomeFence, type HomeFence } from '../../src/workspace/fence.js'
-import { createJournal } from '../../src/workspace/journal.js'
+import { createJournal, type Journal, journalContent } from '../../src/workspace/journal.js'
 import { openWorkspace } from '../../src/workspace/workspace.js'
 
 /** A fresh folder with a workspace `ws`, a home `home` and a place outside, `out`. */
@@ -37,6 +38,7 @@ export function createSandbox(options: { homeInside?: boolean; extraDirs?: strin
   const extraDirs = (options.extraDirs ?? []).map((name) => join(base, name))
   for (const dir of extraDirs) mkdirSync(dir, { recursive: true })
   const fence = createHomeFence(home)
+  const begun: { id: string; journal: Journal }[] = []
   return {
     base,
     root,
@@ -46,10 +48,14 @@ export function createSandbox(options: { homeInside?: boolean; extraDirs?: strin
     fence,
     context(overrides = {}) {
       const operationId = newId('op')
+      const journal = createJournal({ dir: journalDir, operationId })
+      const earlier = [...begun]
+      begun.push({ id: operationId, journal })
       return {
         operationId,
         workspace: openWorkspace({ root, dirs: extraDirs, home: fence }),
-        journal: createJournal({ dir: journalDir, operationId }),
+        journal,
+        changes: changesOf(earlier, journalDir),
         processes: NO_PROCESSES,
         signal: new AbortController().signal,
         progress: () => undefined,
@@ -58,6 +64,30 @@ export function createSandbox(options: { homeInside?: boolean; extraDirs?: strin
       }
     },
     remove: () => rmSync(base, { recursive: true, force: true }),
+  }
+}
+
+/** The changes of earlier contexts, as those of one session whose calls all ended well. */
+function changesOf(earlier: readonly { id: string; journal: Journal }[], dir: string): SessionChanges {
+  const all = (): ChangedOperation[] =>
+    earlier
+      .map(({ id, journal }, position) => ({
+        ...{ id, position, tool: 'Test', status: 'completed' as const, by: 'client' as const, at: position },
+        changes: journal.records(),
+      }))
+      .filter(({ changes }) => changes.length > 0)
+      .reverse()
+  return {
+    page: ({ before = Number.MAX_SAFE_INTEGER, limit }) => {
+      const older = all().filter(({ position }) => position < before)
+      return limit < 0 ? older : older.slice(0, limit)
+    },
+    since: (id) => {
+      const from = id === undefined ? 0 : earlier.findIndex((one) => one.id === id)
+      if (from < 0) throw new KikiError('operation_unavailable', 'There is no such operation.')
+      return all().filter(({ position }) => position >= from)
+    },
+    content: (id, seq) => journalContent(dir, id, seq),
   }
 }
 

@@ -6,7 +6,20 @@ import { type CallResult, connectClient, ERAS, type Era, meta, type TestClient, 
 import { startHost, type TestHost } from '../helpers/host.js'
 
 const CONTROL = ['kiki_session', 'kiki_operation', 'kiki_save_text']
-const FILES = ['Read', 'Write', 'Edit', 'MultiEdit', 'List', 'Move', 'Delete', 'MakeDirectory', 'Grep', 'Glob']
+const FILES = [
+  'Read',
+  'Write',
+  'Edit',
+  'MultiEdit',
+  'List',
+  'Move',
+  'Delete',
+  'MakeDirectory',
+  'Changes',
+  'Undo',
+  'Grep',
+  'Glob',
+]
 
 let host: TestHost
 

@@ -92,5 +92,5 @@ it('SE-14 a session is deleted with its operations, though its work never ends',
   end.resolve()
   await running
   expect(core.store.operations.get(claim.live.id)).toBeUndefined()
-  expect(core.store.changes.ofSession(core.session.ref)).toEqual([])
+  expect(core.store.changes.ofOperation(claim.live.id)).toEqual([])
 })

@@ -2,11 +2,12 @@ import { readSync } from 'node:fs'
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
+import { diffOf } from '../../workspace/diff-files.js'
 import { applyEdit, describeTolerance, type EditedText, type TextEdit } from '../../workspace/edit-text.js'
 import { changeFile, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
 import { shownPath } from '../../workspace/list.js'
 import { type ToolContext, type ToolResult, text } from '../tool.js'
-import { checkSha256, diffOf, expectedSha256 } from './changed.js'
+import { checkSha256, expectedSha256 } from './changed.js'
 
 /** Arguments that `Edit` and each edit of `MultiEdit` share. */
 export const editFields = {

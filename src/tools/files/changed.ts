@@ -1,9 +1,6 @@
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
-import { unifiedDiff, unifiedDiffOfBytes } from '../../workspace/diff.js'
-import { decode, detect, unitSize } from '../../workspace/encoding.js'
-import { shownPath } from '../../workspace/list.js'
 
 /** The argument of every tool that replaces a file's content. */
 export const expectedSha256 = z
@@ -22,27 +19,4 @@ export function checkSha256(current: Buffer | undefined, expected: string | unde
     hint: 'Read the file again and repeat the edit on what is there now.',
     ...(actual === undefined ? {} : { data: { sha256: actual } }),
   })
-}
-
-/** A short unified diff of text, '' for bytes that are not (FI-11). */
-export function diffOf({
-  before = Buffer.alloc(0),
-  after,
-  display,
-}: {
-  before: Buffer | undefined
-  after: Buffer
-  display: string
-}): string {
-  const file = detect(before.length > 0 ? before : after, false)
-  if (!file.text) return ''
-  const options = { path: shownPath(display) }
-  if (unitSize(file.encoding) === 1) {
-    return unifiedDiffOfBytes(before.subarray(file.bom), after.subarray(file.bom), options)
-  }
-  return unifiedDiff(
-    decode(before.subarray(file.bom), file.encoding),
-    decode(after.subarray(file.bom), file.encoding),
-    options,
-  )
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
+import { diffOf } from '../../workspace/diff-files.js'
 import { hasLoneSurrogate } from '../../workspace/encoding.js'
 import { type ChangedFile, changeFile } from '../../workspace/files.js'
 import { encodeLike } from '../../workspace/keep-format.js'
 import { shownPath } from '../../workspace/list.js'
 import { defineTool, type ToolResult, text } from '../tool.js'
-import { checkSha256, diffOf, expectedSha256 } from './changed.js'
+import { checkSha256, expectedSha256 } from './changed.js'
 
 const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
