@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type HomePaths, hostEnvironment } from '../config/home.js'
 import { KikiError, messageOf } from '../lib/errors.js'
+import { makePrivateFolders } from '../lib/folders.js'
 
 export interface StartedHost {
   /** Set once the start is known to have failed. */
@@ -16,7 +17,7 @@ export interface StartedHost {
  * inherits none of the client's secrets or switches (GU-09). Its first words go to `logs/background-start.log`.
  */
 export function startHost(paths: HomePaths): StartedHost {
-  mkdirSync(paths.logs, { recursive: true, mode: 0o700 })
+  makePrivateFolders(paths.logs)
   const logFile = join(paths.logs, 'background-start.log')
   const log = openSync(logFile, 'w', 0o600)
   let failure: KikiError | undefined

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { environment } from '../config/environment.js'
 import type { HomePaths } from '../config/home.js'
 import { ERROR_CODES, KikiError } from '../lib/errors.js'
+import { makePrivateFolders } from '../lib/folders.js'
 import type { Started } from './start.js'
 
 /** How long a host may take to be ready; it may have to migrate its database first. */
@@ -61,7 +62,7 @@ export async function startInBackground(
 
 /** The JSON that the new host prints when it is ready or has failed; undefined when it ended or was silent for too long. */
 async function firstWords(paths: HomePaths, args: readonly string[]): Promise<unknown> {
-  mkdirSync(paths.logs, { recursive: true, mode: 0o700 })
+  makePrivateFolders(paths.logs)
   const errors = openSync(join(paths.logs, 'start.log'), 'w', 0o600)
   const main = fileURLToPath(new URL('../main.js', import.meta.url))
   const child = spawn(process.execPath, [main, 'start', '--json', '--home', paths.dir, ...args], {

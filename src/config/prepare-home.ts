@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import writeFileAtomic from 'write-file-atomic'
 import { KikiError, messageOf, systemCode } from '../lib/errors.js'
+import { makePrivateFolders } from '../lib/folders.js'
 import { newId } from '../lib/ids.js'
 import { type HomePaths, homePaths } from './home.js'
 
@@ -72,7 +73,7 @@ function textFile(path: string, make: () => string): string {
 
 function makeFolder(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makePrivateFolders(path)
   } catch (error) {
     throw unusable(path, error)
   }
