@@ -58,8 +58,9 @@ export function restoreHome(options: { home: string; file: string; clock: Clock 
   const facts = verifyBackup(file, readMigrations().length)
   const paths = prepareHome(options.home)
   const unlock = claimHome(paths)
-  const staged = join(paths.dir, `restore-${newId('boot').slice(-12)}`)
+  const staged = join(paths.dir, `${STAGED}${newId('boot').slice(-12)}`)
   try {
+    sweepStaged(paths.dir)
     mkdirSync(staged, { mode: 0o700 })
     const warnings: string[] = []
     const unfinished = prepare(file, staged, { clock: options.clock, warnings })
@@ -74,6 +75,15 @@ export function restoreHome(options: { home: string; file: string; clock: Clock 
   } finally {
     rmSync(staged, { recursive: true, force: true })
     unlock()
+  }
+}
+
+const STAGED = 'restore-'
+
+/** Removes what killed restores have prepared. The lock is held, so nobody is still at it. */
+function sweepStaged(home: string): void {
+  for (const name of readdirSync(home)) {
+    if (name.startsWith(STAGED)) rmSync(join(home, name), { recursive: true, force: true })
   }
 }
 

@@ -1,6 +1,8 @@
+import { execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   linkSync,
   mkdtempSync,
@@ -17,7 +19,7 @@ import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { connectClient, meta, type TestClient, textOf } from '../helpers/clients.js'
-import { startHost, type TestHost } from '../helpers/host.js'
+import { MAIN, startHost, type TestHost } from '../helpers/host.js'
 import { kikiJson, runKiki } from '../helpers/run-kiki.js'
 
 let host: TestHost
@@ -113,7 +115,7 @@ it("FC-O07 GU-40 a backup drops none of the host's locks: what is committed afte
   await write('a', '1')
   await kikiJson(host.home, ['backup', file()])
   await kikiJson(host.home, ['backup', file()])
-  const peek = await openElsewhere(join(host.home, 'kiki.db'))
+  const peek = openElsewhere(join(host.home, 'kiki.db'))
   expect(peek).toBe('ok')
   const ids: string[] = []
   for (let index = 0; index < 50; index += 1) ids.push(await write(`w${index}`, 'x'))
@@ -181,7 +183,7 @@ it('FC-O07 a backup replaces only an earlier one, and stands never in the home',
   expect(readFileSync(mine, 'utf8')).toBe('mine')
   expect(readdirSync(out).sort()).toEqual(['link', 'mine.txt'])
   await write('a', '1')
-  expect(await openElsewhere(join(host.home, 'kiki.db'))).toBe('ok')
+  expect(openElsewhere(join(host.home, 'kiki.db'))).toBe('ok')
 })
 
 it('GU-40 without a host the backup is made under the lock of the home', async () => {
@@ -218,6 +220,30 @@ it('GU-05 what was unfinished in a backup never runs after a restore: it may hav
   expect(readdirSync(host.workspace)).toEqual(['a'])
 })
 
+it('GU-43 a restore that is killed leaves the old home, the new one, or one that no host starts on until it is repeated', async () => {
+  await write('a', '1')
+  await kikiJson(host.home, ['backup', file()])
+  for (let index = 0; index < 40; index += 1) await write(`late${index}`, '2')
+  await stopHost()
+  const seen = new Set<string>()
+  for (const instant of ['restore-', 'before-restore-', 'changes', 'end']) {
+    const home = join(out, `home ${instant}`)
+    cpSync(host.home, home, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+    await killedRestore(home, instant)
+    const database = existsSync(join(home, 'kiki.db'))
+    if (!database) expect((await runKiki(home, ['start'])).err).toContain('kiki restore FILE')
+    const count = database ? writesIn(join(home, 'kiki.db')) : 'none'
+    expect(['none', 1, 41]).toContain(count)
+    seen.add(String(count))
+    expect((await runKiki(home, ['restore', file()])).code).toBe(0)
+    expect(writesIn(join(home, 'kiki.db'))).toBe(1)
+    expect(readdirSync(join(home, 'changes'))).toHaveLength(1)
+    expect(readdirSync(home).filter((name) => name.startsWith('restore-'))).toEqual([])
+  }
+  expect(seen).toContain('1')
+  await host.restart()
+})
+
 it('GU-60 a settings file that is a link to the dotfiles of the owner is in the backup too', async () => {
   const dotfile = join(out, 'dotfile.toml')
   writeFileSync(dotfile, '[calls]\nwait_ms = 77\n')
@@ -231,6 +257,28 @@ it('GU-60 a settings file that is a link to the dotfiles of the owner is in the 
   expect(statSync(join(fresh, 'kiki.db')).mode & 0o777).toBe(0o600)
 })
 
+/** Kills a restore as soon as something of that name is seen in the home (`changes`: as soon as that folder is emptied). */
+async function killedRestore(home: string, instant: string): Promise<void> {
+  const child = spawn(process.execPath, [MAIN, 'restore', file(), '--home', home], { stdio: 'ignore' })
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  const isTime = () => {
+    if (instant === 'changes') return readdirSync(join(home, 'changes')).length < 41
+    return instant !== 'end' && readdirSync(home).some((name) => name.startsWith(instant))
+  }
+  while (child.exitCode === null && !isTime()) await new Promise((resolve) => setImmediate(resolve))
+  if (instant !== 'end') child.kill('SIGKILL')
+  await gone
+}
+
+function writesIn(database: string): number {
+  const db = new BetterSqlite3(database, { readonly: true })
+  try {
+    return Number(db.prepare("SELECT count(*) FROM operations WHERE tool = 'Write'").pluck().get())
+  } finally {
+    db.close()
+  }
+}
+
 /** Every name in a folder with its bytes. */
 function tree(root: string): Record<string, string> {
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).sort()
@@ -240,8 +288,7 @@ function tree(root: string): Record<string, string> {
 }
 
 /** Opens a database and closes it again in another process, which drops the WAL of one whose locks are gone. */
-async function openElsewhere(path: string): Promise<string> {
-  const { execFileSync } = await import('node:child_process')
+function openElsewhere(path: string): string {
   const program = `
     const db = new (require('better-sqlite3'))(process.argv[1]);
     db.prepare('SELECT count(*) FROM operations').get();
