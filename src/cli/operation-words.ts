@@ -9,13 +9,15 @@ interface Shown {
   status: string
   client: { name: string; version: string } | null
   decision: { kind: string; by: string }
+  /** A short form of the arguments, for lists. */
+  target: string | null
   arguments: unknown
   result: string | null
 }
 
 /** One call for a person: what of it is long is cut, and `whole` named as the command that shows more. */
 export function operationWords(one: Shown, whole: string, { columns }: Pick<Output, 'columns'>): string {
-  const { result, ...operation } = one
+  const { result, target: _, ...operation } = one
   const args = beginning(textOf(one.arguments), ARGUMENT_CHARS)
   const shown = facts(
     {

@@ -7,6 +7,7 @@ const call = {
   status: 'completed',
   client: { name: 'some-client', version: '1.2' },
   decision: { kind: 'allow', by: 'session.mode' },
+  target: 'a.txt',
   arguments: { path: 'a.txt' },
   result: 'one\r\n\ttwo\u001b[31m',
 }
