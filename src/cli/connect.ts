@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'smol-toml'
 import { type UserFolders, userFolders } from '../config/home.js'
 import { KikiError } from '../lib/errors.js'
+import { shellWord } from './shell-word.js'
 
 /** The clients of `kiki connect` (CL-13). */
 export const CONNECT_CLIENTS = [
@@ -185,7 +186,7 @@ export function connect(options: ConnectOptions, machine: Machine = thisMachine(
   const { title } = FORMATS[found.client]
   const config = typeof found.config === 'string' ? found.config.trim() : JSON.stringify(found.config, null, 2)
   const byCommand = found.command
-    ? `Run this to add Kiki to ${title}:\n\n  ${found.command.map((word) => shellWord(word, machine)).join(' ')}\n\nOr add`
+    ? `Run this to add Kiki to ${title}:\n\n  ${found.command.map((word) => shellWord(word, machine.platform)).join(' ')}\n\nOr add`
     : 'Add'
   return [
     `${byCommand} this to ${found.file}, next to what is already there:`,
@@ -207,11 +208,4 @@ function appFolder(machine: Machine): string {
 
 function joinOn({ platform }: Machine, ...parts: string[]): string {
   return platform === 'win32' ? win32.join(...parts) : posix.join(...parts)
-}
-
-/** One word of a command line, quoted for a POSIX shell, or as Windows programs take their command line apart. */
-function shellWord(word: string, { platform }: Machine): string {
-  if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word
-  if (platform !== 'win32') return `'${word.replaceAll("'", "'\\''")}'`
-  return `"${word.replace(/(\\*)("|$)/g, (_, slashes: string, end: string) => slashes + slashes + (end && '\\"'))}"`
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { KikiError } from '../lib/errors.js'
-import { type CommandContext, confirm, ownerOf, withExample } from './context.js'
+import { type CommandContext, confirm, nextCommand, ownerOf, withExample, yoloNote } from './context.js'
 import { addGrantFlags, type GrantFlags, grantOf } from './grant-flags.js'
 import { facts, table, textOf } from './output.js'
 import { resultOf } from './owner-client.js'
@@ -31,9 +31,11 @@ function addCommand(connections: Command, { output }: CommandContext): void {
     }
     const made = await resultOf(ownerOf(command).api.connections.$post({ json }))
     await output.result(made, () => {
-      const next = made.token === undefined ? `kiki connect NAME-OF-CLIENT --client ${made.id}` : undefined
+      const { families_without_tools: empty, ...shown } = made
       const token = made.token === undefined ? [] : ['The token is shown this once; keep it where the client needs it.']
-      return [facts(made, output.columns), ...token, ...(next === undefined ? [] : [`Next: ${next}`])].join('\n')
+      const none = empty.length === 0 ? [] : [`Granted, but without any tool in this version: ${empty.join(', ')}.`]
+      const yolo = yoloNote(flags.ceiling, flags.templateMode)
+      return [facts(shown, output.columns), ...token, ...none, ...yolo, ...nextSteps(command, made)].join('\n')
     })
   })
   withExample(
@@ -41,6 +43,18 @@ function addCommand(connections: Command, { output }: CommandContext): void {
     'kiki connections add --name Claude --preset editor --dir ~/notes',
     'kiki connections add --name script --kind token --tools files,search --expires 30d --json',
   )
+}
+
+function nextSteps(command: Command, { id, kind }: { id: string; kind: string }): string[] {
+  const session = nextCommand(command, `sessions create --connection ${id} --workspace DIR`)
+  if (kind !== 'local') {
+    return [
+      `Next: ${session}`,
+      `Clients reach this version through the bridge only, which a ${kind} connection cannot use.`,
+    ]
+  }
+  const connect = nextCommand(command, `connect NAME-OF-CLIENT --client ${id} --session REF`)
+  return [`Next: ${session}`, `Then: ${connect}`]
 }
 
 function listCommand(connections: Command, { output }: CommandContext): void {
@@ -92,7 +106,9 @@ function setCommand(connections: Command, { output }: CommandContext): void {
       })
     }
     const changed = await resultOf(route.$patch({ param: { id }, json }))
-    await output.result(changed, () => facts(changed, output.columns))
+    await output.result(changed, () =>
+      [facts(changed, output.columns), ...yoloNote(flags.ceiling, flags.templateMode)].join('\n'),
+    )
   })
   withExample(set, 'kiki connections set client_01 --ceiling read-only', 'kiki connections set client_01 --rate none')
 }
@@ -107,7 +123,11 @@ function statusVerb(connections: Command, { output }: CommandContext, verb: keyo
   const command = connections.command(verb).description(VERBS[verb]).argument('<id>')
   command.action(async (id: string, _: unknown, self: Command) => {
     const now = await resultOf(ownerOf(self).api.connections[':id'][verb].$post({ param: { id } }))
-    await output.result(now, () => `${now.id} (${now.name}) is ${now.status}.`)
+    await output.result(now, () =>
+      now.changed
+        ? `${now.id} (${now.name}) is ${now.status}.`
+        : `${now.id} (${now.name}) was already ${now.status}; nothing was changed.`,
+    )
   })
   withExample(command, `kiki connections ${verb} client_01`)
 }

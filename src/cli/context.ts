@@ -1,8 +1,11 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { defaultHome, type HomePaths, homePaths } from '../config/home.js'
-import { KikiError } from '../lib/errors.js'
+import { KikiError, systemCode } from '../lib/errors.js'
 import type { Output } from './output.js'
 import { createOwnerClient } from './owner-client.js'
+import { shellWord } from './shell-word.js'
 
 /** What every command is handed. */
 export interface CommandContext {
@@ -11,10 +14,39 @@ export interface CommandContext {
   ask: ((question: string) => Promise<string>) | undefined
 }
 
-/** The home that a command was told to use: `--home`, else `$KIKI_HOME`, else `~/.kiki`. */
+/**
+ * The home that a command was told to use: `--home`, else `$KIKI_HOME`, else `~/.kiki`.
+ * @throws KikiError `conflict` where a file stands there or above it.
+ */
 export function homeOf(command: Command): HomePaths {
   const { home } = command.optsWithGlobals<{ home?: string }>()
-  return homePaths(home ?? defaultHome())
+  const dir = resolve(home ?? defaultHome())
+  if (isBlocked(dir)) {
+    throw new KikiError('conflict', `The home ${dir} cannot be a folder: a file stands there or above it.`, {
+      hint: 'Move the file away, or choose another --home.',
+    })
+  }
+  return homePaths(dir)
+}
+
+/** A folder that is not there yet, or that may not be looked at, is for the command to judge. */
+function isBlocked(dir: string): boolean {
+  try {
+    return !statSync(dir).isDirectory()
+  } catch (error) {
+    return systemCode(error) === 'ENOTDIR'
+  }
+}
+
+/** A command line to run next, with the home that this one was given. */
+export function nextCommand(command: Command, words: string): string {
+  const { home } = command.optsWithGlobals<{ home?: string }>()
+  return `kiki ${words}${home === undefined ? '' : ` --home ${shellWord(resolve(home), process.platform)}`}`
+}
+
+/** `yolo` is a word that a client's user may know; the owner is told once more what it means. */
+export function yoloNote(...modes: readonly (string | undefined)[]): string[] {
+  return modes.includes('yolo') ? ['yolo is another word for full: everything runs without asking.'] : []
 }
 
 /** The owner API of the host that a command was told to use. */

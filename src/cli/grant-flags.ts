@@ -43,7 +43,7 @@ export function addGrantFlags(command: Command): Command {
   choice('--preset <preset>', 'start from these fields', Object.keys(PRESETS))
   choice('--kind <kind>', 'how the client connects (default: local)', ['local', 'remote', 'token'])
   command.option('--tools <list>', 'families, tool names or patterns, with commas between', words)
-  choice('--ceiling <mode>', 'the most that a session of it may do', modes)
+  choice('--ceiling <mode>', 'the most that a session of it may do; yolo is another word for full', modes)
   command
     .option('--allow-commands', 'share commands, if the tools name shell')
     .option('--no-allow-commands', 'do not share commands')
@@ -61,7 +61,7 @@ export function addGrantFlags(command: Command): Command {
     .option('--rate <n>', 'calls a minute, or none', limit)
     .option('--concurrency <n>', 'calls at once, or none', limit)
     .option('--template-workspace <dir>', 'a chat without a session gets one here')
-  choice('--template-mode <mode>', 'mode of such a session', modes)
+  choice('--template-mode <mode>', 'mode of such a session; yolo is another word for full', modes)
   return command
     .option('--template-profile <name>', 'profile of such a session')
     .option('--no-template', 'chats get no session of their own')

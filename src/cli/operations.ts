@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander'
 import { STATUSES } from '../store/operations.js'
-import { type CommandContext, ownerOf, withExample } from './context.js'
-import { facts, printable, table, textOf } from './output.js'
+import { type CommandContext, nextCommand, ownerOf, withExample } from './context.js'
+import { operationWords } from './operation-words.js'
+import { table, textOf } from './output.js'
 import { resultOf } from './owner-client.js'
 import { wholeNumber } from './values.js'
 
@@ -12,6 +13,9 @@ interface ListFlags {
   limit: number
   before?: number
 }
+
+/** Columns from which a session's reference fits beside the rest. */
+const WIDE = 140
 
 /** `kiki operations …` (CL-08). */
 export function operationsCommand(program: Command, context: CommandContext): void {
@@ -41,11 +45,16 @@ function listCommand(operations: Command, { output }: CommandContext): void {
       const found = await resultOf(ownerOf(command).api.operations.$get({ query }))
       await output.result(found, () => {
         if (found.operations.length === 0) return 'No operations.'
-        const rows = found.operations.map((one) =>
-          [one.id, one.accepted_at, one.tool, one.status, one.error_code, one.session_ref].map(textOf),
-        )
+        // The reference of a session is long; on a narrow terminal whose call it was says more.
+        const narrow = output.columns !== undefined && output.columns < WIDE
+        const rows = found.operations.map((one) => {
+          const status = one.error_code === null ? one.status : `${one.status}: ${one.error_code}`
+          const whose = narrow ? one.connection : one.session_ref
+          return [one.id, one.accepted_at, one.tool, one.target, status, whose].map(textOf)
+        })
         const more = 'next_before' in found ? `\nOlder: add --before ${found.next_before}` : ''
-        return table(['Operation', 'Accepted', 'Tool', 'Status', 'Error', 'Session'], rows, output.columns) + more
+        const head = ['Operation', 'Accepted', 'Tool', 'Touched', 'Status', narrow ? 'Connection' : 'Session']
+        return table(head, rows, output.columns) + more
       })
     })
   withExample(list, 'kiki operations list --session ext_01 --status failed')
@@ -55,11 +64,7 @@ function showCommand(operations: Command, { output }: CommandContext): void {
   const show = operations.command('show').description('one call with its arguments and result').argument('<id>')
   show.action(async (id: string, _: unknown, command: Command) => {
     const one = await resultOf(ownerOf(command).api.operations[':id'].$get({ param: { id } }))
-    await output.result(one, () => {
-      const { result, ...operation } = one
-      const shown = facts(operation, output.columns)
-      return result === null ? shown : `${shown}\n${printable(result, { lines: true })}`
-    })
+    await output.result(one, () => operationWords(one, nextCommand(command, `operations show ${id} --json`), output))
   })
   withExample(show, 'kiki operations show op_01')
 }

@@ -59,6 +59,12 @@ export function facts(value: Record<string, unknown>, columns?: number): string 
   return table(['Field', 'Value'], rows, columns)
 }
 
+/** The beginning of a text, never half a sign, and whether that is all of it. */
+export function beginning(text: string, chars: number): { text: string; whole: boolean } {
+  if (text.length <= chars) return { text, whole: true }
+  return { text: text.slice(0, chars).replace(/[\ud800-\udbff]$/, ''), whole: false }
+}
+
 /** A value as a cell shows it: words and numbers plain, lists with commas, anything else as JSON. */
 export function textOf(value: unknown): string {
   if (value === null || value === undefined) return ''
@@ -87,10 +93,10 @@ const MIN_COLUMN = 10
 /** Control characters and those that reorder text, which clients could have put into a name to deceive the owner's eye. */
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
-/** Text that is safe to show in a terminal: what could steer it is written as an escape. `lines` keeps line ends. */
+/** Text that is safe to show in a terminal: what could steer it is written as an escape. `lines` keeps line ends and tabs. */
 export function printable(text: string, { lines = false } = {}): string {
-  return text.replaceAll(UNSAFE, (sign) => {
-    if (lines && sign === '\n') return sign
+  return (lines ? text.replaceAll('\r\n', '\n') : text).replaceAll(UNSAFE, (sign) => {
+    if (lines && (sign === '\n' || sign === '\t')) return sign
     if (sign === '\n') return '\\n'
     if (sign === '\t') return '\\t'
     return `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`

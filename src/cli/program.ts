@@ -26,11 +26,18 @@ export async function runProgram(argv: readonly string[], io: Io = processIo()):
   const json = wantsJson(argv)
   const said: string[] = []
   const program = buildProgram({ output: createOutput(io, { json }), ask: json ? undefined : io.ask }, said)
+  let misused = program
+  for (const command of withSubcommands(program)) {
+    command.exitOverride((error) => {
+      misused = command
+      throw error
+    })
+  }
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
-    if (error instanceof CommanderError) return reportUsage(io, error, said.join(''), json)
+    if (error instanceof CommanderError) return reportUsage(io, { error, command: misused, said: said.join(''), json })
     await reportError(io, error, { json })
     return 1
   }
@@ -69,7 +76,15 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   return program
 }
 
-async function reportUsage(io: Io, error: CommanderError, said: string, json: boolean): Promise<number> {
+interface Usage {
+  error: CommanderError
+  /** The command that was used in a wrong way. */
+  command: Command
+  said: string
+  json: boolean
+}
+
+async function reportUsage(io: Io, { error, command, said, json }: Usage): Promise<number> {
   if (error.exitCode === 0) {
     await io.out(said)
     return 0
@@ -77,9 +92,18 @@ async function reportUsage(io: Io, error: CommanderError, said: string, json: bo
   const noCommand = error.code === 'commander.help'
   if (noCommand) await io.err(`${said}\n`)
   const message = noCommand ? 'a command is missing' : error.message.replace(/^error: /, '')
-  const hint = 'Run `kiki --help` for the commands, or `kiki COMMAND --help` for one of them.'
+  const hint = `Run \`${nameOf(command)} --help\` for how to use it.`
   await reportError(io, new KikiError('invalid_arguments', message, { hint }), { json })
   return 2
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)]
+}
+
+/** As it is typed: `kiki sessions create`. */
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
 }
 
 /** Read before parsing, since wrong usage is reported in the same form. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../lib/clock.js'
-import { type CommandContext, homeOf, withExample } from './context.js'
+import { type CommandContext, homeOf, nextCommand, withExample } from './context.js'
 
 /** `kiki restore FILE` (CL-17): only while no host runs; what was in the home is kept beside (GU-43). */
 export function restoreCommand(program: Command, { output }: CommandContext): void {
@@ -21,7 +21,7 @@ export function restoreCommand(program: Command, { output }: CommandContext): vo
           ? []
           : [`${done.unfinished} operations were unfinished then; they do not run again.`]),
         'Grants are as they were then: look at `kiki connections list` for what was revoked since.',
-        'Start it with `kiki start`.',
+        `Start it with \`${nextCommand(command, 'start')}\`.`,
       ].join('\n'),
     )
   })

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { MODES } from '../policy/modes.js'
-import { type CommandContext, confirm, ownerOf, withExample } from './context.js'
+import { type CommandContext, confirm, nextCommand, ownerOf, withExample, yoloNote } from './context.js'
 import { facts, table, textOf } from './output.js'
 import { resultOf } from './owner-client.js'
 import { wholeNumber } from './values.js'
@@ -30,7 +30,12 @@ function createCommand(sessions: Command, { output }: CommandContext): void {
   create
     .requiredOption('--connection <id>', 'whose session it is')
     .requiredOption('--workspace <dir>', 'the folder that it works in')
-    .addOption(new Option('--mode <mode>', 'what it does without asking').choices([...MODES, 'yolo']))
+    .addOption(
+      new Option('--mode <mode>', 'what it does without asking; yolo is another word for full').choices([
+        ...MODES,
+        'yolo',
+      ]),
+    )
     .option('--profile <name>', 'a profile of config.toml')
     .option('--title <title>', 'a title of 1 to 200 characters')
     .action(async ({ workspace, ...given }: NewSession, command: Command) => {
@@ -43,7 +48,12 @@ function createCommand(sessions: Command, { output }: CommandContext): void {
         ...(title !== undefined && { title }),
       }
       const made = await resultOf(ownerOf(command).api.sessions.$post({ json }))
-      await output.result(made, () => facts(made, output.columns))
+      await output.result(made, () => {
+        const client = `--client ${made.connection} --session ${made.session_ref}`
+        const next = `Next: ${nextCommand(command, `connect NAME-OF-CLIENT ${client}`)}`
+        const { connection_status: _, ...shown } = made
+        return [facts({ ...shown, status: statusOf(made) }, output.columns), ...yoloNote(mode), next].join('\n')
+      })
     })
   withExample(create, 'kiki sessions create --connection client_01 --workspace ~/code/app --mode manual')
 }
@@ -66,7 +76,7 @@ function listCommand(sessions: Command, { output }: CommandContext): void {
       await output.result(found, () => {
         if (found.sessions.length === 0) return 'No sessions.'
         const rows = found.sessions.map((one) =>
-          [one.session_ref, one.title, one.connection, one.workspace, one.mode, one.status, one.last_activity].map(
+          [one.session_ref, one.title, one.connection, one.workspace, one.mode, statusOf(one), one.last_activity].map(
             textOf,
           ),
         )
@@ -76,6 +86,11 @@ function listCommand(sessions: Command, { output }: CommandContext): void {
       })
     })
   withExample(list, 'kiki sessions list --status open')
+}
+
+/** A session of a revoked connection is open in name only. */
+function statusOf({ status, connection_status }: { status: string; connection_status: string }): string {
+  return connection_status === 'active' ? status : `${status} (connection ${connection_status})`
 }
 
 interface ListFlags {
@@ -90,10 +105,10 @@ function showCommand(sessions: Command, { output }: CommandContext): void {
   show.action(async (ref: string, _: unknown, command: Command) => {
     const one = await resultOf(ownerOf(command).api.sessions[':ref'].$get({ param: { ref } }))
     await output.result(one, () => {
-      const { saved_texts: texts, ...session } = one
+      const { saved_texts: texts, connection_status: _, ...session } = one
       const rows = texts.map((text) => [text.created_at, text.kind, text.title, text.source].map(textOf))
       const saved = rows.length === 0 ? [] : [table(['Saved', 'Kind', 'Title', 'Source'], rows, output.columns)]
-      return [facts(session, output.columns), ...saved].join('\n')
+      return [facts({ ...session, status: statusOf(one) }, output.columns), ...saved].join('\n')
     })
   })
   withExample(show, 'kiki sessions show ext_01')

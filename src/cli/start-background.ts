@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { environment } from '../config/environment.js'
 import type { HomePaths } from '../config/home.js'
+import { makeHomeFolder } from '../config/prepare-home.js'
 import { ERROR_CODES, KikiError } from '../lib/errors.js'
-import { makePrivateFolders } from '../lib/folders.js'
 import type { Started } from './start.js'
 
 /** How long a host may take to be ready; it may have to migrate its database first. */
@@ -62,7 +62,9 @@ export async function startInBackground(
 
 /** The JSON that the new host prints when it is ready or has failed; undefined when it ended or was silent for too long. */
 async function firstWords(paths: HomePaths, args: readonly string[]): Promise<unknown> {
-  makePrivateFolders(paths.logs)
+  // The home first, so that it is named where it cannot be made.
+  makeHomeFolder(paths.dir)
+  makeHomeFolder(paths.logs)
   const errors = openSync(join(paths.logs, 'start.log'), 'w', 0o600)
   const main = fileURLToPath(new URL('../main.js', import.meta.url))
   const child = spawn(process.execPath, [main, 'start', '--json', '--home', paths.dir, ...args], {

@@ -9,7 +9,7 @@ import type { Host, HostOptions } from '../host.js'
 import { deferred } from '../lib/async.js'
 import { KikiError } from '../lib/errors.js'
 import { loginUrl } from '../owner/open.js'
-import { type CommandContext, homeOf, ownerOf, withExample } from './context.js'
+import { type CommandContext, homeOf, nextCommand, ownerOf, withExample } from './context.js'
 import { currentSocket, resultOf } from './owner-client.js'
 import { startInBackground } from './start-background.js'
 import { hostStatus } from './status.js'
@@ -44,7 +44,7 @@ export function startCommand(program: Command, context: CommandContext): void {
       const paths = homeOf(command)
       if (flags.unlessStopped && existsSync(paths.stopped)) throw stoppedByOwner(paths)
       if (flags.background) await background(context, paths, flags, command)
-      else await foreground(context, paths, flags)
+      else await foreground(context, paths, flags, command)
     })
   withExample(start, 'kiki start', 'kiki start --background --json')
 }
@@ -55,19 +55,19 @@ function stoppedByOwner(paths: HomePaths): KikiError {
   })
 }
 
-async function foreground({ output }: CommandContext, paths: HomePaths, flags: StartFlags): Promise<void> {
+async function foreground({ output }: CommandContext, paths: HomePaths, flags: StartFlags, command: Command) {
   const { config, warnings } = await loadConfig({ file: paths.config, flags: configFlags(flags) })
   for (const warning of warnings) await output.note(`warning: ${formatProblem(warning)}`)
   // From before the start: a signal that comes meanwhile closes the host as soon as it is there.
   const signal = firstSignal()
   try {
-    const host = await openHost({ home: paths.dir, config })
+    const host = await openHost({ home: paths.dir, config }, command)
     const closing = signal.came.then(() => host.close())
     // Awaited below, where a failure is reported.
     closing.catch(() => undefined)
     if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
     const started = describe(host, host.loginUrl())
-    await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`kiki stop\`.`)
+    await output.result(started, () => `${words(started)}\nStop it with Ctrl-C or \`${nextCommand(command, 'stop')}\`.`)
     await host.closed
     if (signal.seen()) await closing
   } finally {
@@ -76,13 +76,19 @@ async function foreground({ output }: CommandContext, paths: HomePaths, flags: S
 }
 
 /** Loads the host only here, since no other command needs it. */
-async function openHost(options: HostOptions): Promise<Host> {
+async function openHost(options: HostOptions, command: Command): Promise<Host> {
   const [{ createHost }, { DatabaseError }] = await Promise.all([import('../host.js'), import('../store/failures.js')])
   try {
     return await createHost(options)
   } catch (error) {
     // Its message already says how to recover (GU-43).
     if (error instanceof DatabaseError) throw new KikiError('internal_error', error.message, { cause: error })
+    // A taken port is a conflict too, but only another host names the home.
+    if (error instanceof KikiError && error.code === 'conflict' && error.data?.home !== undefined) {
+      const [open, status, stop] = ['open', 'status', 'stop'].map((word) => `\`${nextCommand(command, word)}\``)
+      const hint = `Open its settings page with ${open}, look at it with ${status}, or end it with ${stop}.`
+      throw new KikiError(error.code, error.message, { hint, data: error.data, cause: error })
+    }
     throw error
   }
 }
@@ -109,7 +115,7 @@ async function background(context: CommandContext, paths: HomePaths, flags: Star
   const running = await runningHost(paths, command)
   const started = running ?? (await startInBackground(paths, startArguments(flags), () => runningHost(paths, command)))
   if (!flags.unlessStopped) rmSync(paths.stopped, { force: true })
-  await context.output.result(started, () => words(started))
+  await context.output.result(started, () => words(started, running !== undefined))
 }
 
 async function runningHost(paths: HomePaths, command: Command): Promise<Started | undefined> {
@@ -131,8 +137,8 @@ function describe(host: Pick<Host, 'pid' | 'home' | 'ownerUrl' | 'socket'>, logi
   }
 }
 
-function words({ pid, home, login_url }: Started): string {
-  return `Kiki runs (pid ${pid}) on ${home}.\nSettings page, signed in once by this link:\n  ${login_url}`
+function words({ pid, home, login_url }: Started, already = false): string {
+  return `Kiki ${already ? 'ran already' : 'runs'} (pid ${pid}) on ${home}.\nSettings page, signed in once by this link:\n  ${login_url}`
 }
 
 function port(text: string): string {

@@ -24,7 +24,7 @@ export interface HomeSecrets {
  * folder or something else stands where Kiki keeps a file or a folder.
  */
 export function prepareHome(dir: string): HomePaths {
-  makeFolder(dir)
+  makeHomeFolder(dir)
   const paths = homePaths(realpathSync(dir))
   if (process.getuid !== undefined && statSync(paths.dir).uid !== process.getuid()) {
     throw new KikiError('permission_denied', `The home ${paths.dir} belongs to another user.`, {
@@ -36,7 +36,7 @@ export function prepareHome(dir: string): HomePaths {
   } catch (error) {
     throw unusable(paths.dir, error)
   }
-  for (const folder of [paths.keys, paths.media, paths.logs, paths.changes, paths.run]) makeFolder(folder)
+  for (const folder of [paths.keys, paths.media, paths.logs, paths.changes, paths.run]) makeHomeFolder(folder)
   const { config, mcp, database, lock, hostFile, stopped, ownerToken } = paths
   for (const file of [config, mcp, database, lock, hostFile, stopped, ownerToken]) requireFile(file)
   tighten(paths.dir, 2)
@@ -71,7 +71,11 @@ function textFile(path: string, make: () => string): string {
   return value
 }
 
-function makeFolder(path: string): void {
+/**
+ * Makes the home, or a folder in it, where it is missing (0700).
+ * @throws KikiError as {@link prepareHome} does, naming the path.
+ */
+export function makeHomeFolder(path: string): void {
   try {
     makePrivateFolders(path)
   } catch (error) {

@@ -1,17 +1,21 @@
 import { Hono } from 'hono'
 import { type Connection, changedConnectionSchema, newConnectionSchema } from '../grants/connections.js'
 import { jsonBody } from '../http/json-body.js'
+import { FAMILIES } from '../policy/modes.js'
+import { CATALOG } from '../tools/catalog.js'
 import type { OwnerEnv } from './auth.js'
 import type { OwnerDeps } from './deps.js'
 
 /** `/connections`: grants, as the owner makes, changes and ends them (CL-04, CL-05). */
 export function connectionRoutes(deps: OwnerDeps) {
   const view = (id: string) => connectionView(deps.connections.require(id))
+  const statusOf = (id: string) => deps.connections.require(id).status
   return new Hono<OwnerEnv>()
     .get('/', (c) => c.json({ connections: deps.connections.list().map(connectionView) }, 200))
     .post('/', jsonBody(newConnectionSchema), async (c) => {
       const { connection, token } = await deps.connections.create(c.req.valid('json'))
-      return c.json({ ...connectionView(connection), ...(token === undefined ? {} : { token }) }, 200)
+      const made = { ...connectionView(connection), families_without_tools: withoutTools(connection.grant.tools) }
+      return c.json({ ...made, ...(token === undefined ? {} : { token }) }, 200)
     })
     .get('/:id', (c) => c.json(view(c.req.param('id')), 200))
     .patch('/:id', jsonBody(changedConnectionSchema), async (c) => {
@@ -19,21 +23,29 @@ export function connectionRoutes(deps: OwnerDeps) {
       return c.json({ ...view(c.req.param('id')), cancelled }, 200)
     })
     .post('/:id/pause', async (c) => {
+      const before = statusOf(c.req.param('id'))
       await deps.lifecycle.pause(c.req.param('id'))
-      return c.json(view(c.req.param('id')), 200)
+      return c.json({ ...view(c.req.param('id')), changed: before !== 'paused' }, 200)
     })
     .post('/:id/resume', async (c) => {
+      const before = statusOf(c.req.param('id'))
       await deps.lifecycle.resume(c.req.param('id'))
-      return c.json(view(c.req.param('id')), 200)
+      return c.json({ ...view(c.req.param('id')), changed: before !== 'active' }, 200)
     })
     .post('/:id/revoke', async (c) => {
+      const before = statusOf(c.req.param('id'))
       const { cancelled } = await deps.lifecycle.revoke(c.req.param('id'))
-      return c.json({ ...view(c.req.param('id')), cancelled }, 200)
+      return c.json({ ...view(c.req.param('id')), cancelled, changed: before !== 'revoked' }, 200)
     })
     .delete('/:id', async (c) => {
       await deps.lifecycle.deleteConnection(c.req.param('id'))
       return c.json({ deleted: c.req.param('id') }, 200)
     })
+}
+
+/** Families that a grant names and of which this version has no tool, so that nobody waits for one. */
+function withoutTools(granted: readonly string[]): string[] {
+  return FAMILIES.filter((family) => granted.includes(family) && !CATALOG.some((tool) => tool.family === family))
 }
 
 /** The fields of GR-02, one beside the other. */

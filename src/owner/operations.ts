@@ -7,6 +7,7 @@ import { type OperationRow, STATUSES } from '../store/operations.js'
 import type { OwnerEnv } from './auth.js'
 import { time } from './connections.js'
 import type { OwnerDeps } from './deps.js'
+import { targetOf } from './operation-target.js'
 import { query } from './query.js'
 
 const listQuery = z.strictObject({
@@ -66,6 +67,7 @@ function operationView(row: OperationRow) {
     session_ref: row.session_ref,
     client: row.client === null ? null : (JSON.parse(row.client) as { name: string; version: string }),
     tool: row.tool,
+    target: targetOf(JSON.parse(row.arguments)),
     effect: row.effect,
     status: row.status,
     error_code: row.error_code,

@@ -16,6 +16,11 @@ const listQuery = z.strictObject({
 
 /** `/sessions`: made, changed, closed and deleted by the owner (CL-06, CL-07, SE-14). */
 export function sessionRoutes(deps: OwnerDeps) {
+  const sessionView = (session: Session) => ({
+    ...fields(session),
+    // A session of a revoked connection is open, and yet nobody can work in it.
+    connection_status: deps.connections.require(session.connectionId).status,
+  })
   return new Hono<OwnerEnv>()
     .get('/', (c) => {
       const { connection, status, limit, offset } = query(listQuery, c.req.query())
@@ -57,7 +62,7 @@ export function sessionRoutes(deps: OwnerDeps) {
     })
 }
 
-function sessionView(session: Session) {
+function fields(session: Session) {
   return {
     session_ref: session.ref,
     connection: session.connectionId,

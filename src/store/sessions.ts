@@ -46,8 +46,16 @@ export function sessionTable(db: Database) {
          ORDER BY last_activity_at DESC, seq DESC LIMIT @limit OFFSET @offset`,
       ).all({ connectionId: connectionId ?? null, status: status ?? null, limit, offset }) as SessionRow[]
     },
+    /** Those that somebody can work in: open, and of a connection that is not revoked. */
     count(): number {
-      return Number(sql("SELECT count(*) FROM sessions WHERE status = 'open'").pluck().get())
+      return Number(
+        sql(
+          `SELECT count(*) FROM sessions JOIN connections ON connections.id = sessions.connection_id
+           WHERE sessions.status = 'open' AND connections.status != 'revoked'`,
+        )
+          .pluck()
+          .get(),
+      )
     },
     update(ref: string, change: { title: string; mode: string }): void {
       sql('UPDATE sessions SET title = @title, mode = @mode WHERE ref = @ref').run({ ref, ...change })

@@ -1,6 +1,8 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { FAMILIES } from '../../src/policy/modes.js'
+import { CATALOG } from '../../src/tools/catalog.js'
 import { buildKiki } from './kiki.js'
 
 const kiki = buildKiki()
@@ -194,12 +196,107 @@ describe('kiki sessions and operations', { timeout: 20_000 }, () => {
 describe('kiki connect', () => {
   it('CL-13 prints what the client has to start, with absolute paths', async () => {
     const { id } = await json('connections', 'add', '--name', 'connect')
-    const { config, file } = await json('connect', 'cursor', '--client', id, '--session', 'ext_1')
+    const { session_ref: ref } = await json('sessions', 'create', '--connection', id, '--workspace', workspace)
+    const { config, file } = await json('connect', 'cursor', '--client', id, '--session', ref)
     expect(file).toMatch(/^\/.*mcp\.json$/)
     expect(JSON.stringify(config)).toContain(
-      JSON.stringify(['mcp', '--client', id, '--tools', '--home', home, '--session', 'ext_1']).slice(1),
+      JSON.stringify(['mcp', '--client', id, '--tools', '--home', home, '--session', ref]).slice(1),
     )
     expect(JSON.stringify(config)).toContain(kiki.main)
     expect((await run('connect', 'notepad', '--client', id)).code).toBe(2)
+  })
+
+  it('CL-13 says what would never be let in, and what only waits', async () => {
+    const { id } = await json('connections', 'add', '--name', 'checked')
+    const other = await json('connections', 'add', '--name', 'other')
+    const make = async (connection: string) =>
+      (await json('sessions', 'create', '--connection', connection, '--workspace', workspace)).session_ref
+    const [mine, foreign] = [await make(id), await make(other.id)]
+    const remote = await json('connections', 'add', '--name', 'remote', '--kind', 'remote')
+    const refused = async (connection: string, ref: string | undefined, what: string) => {
+      const session = ref === undefined ? [] : ['--session', ref]
+      const { code, out, err } = await run('connect', 'cursor', '--client', connection, ...session)
+      expect([code, out, err]).toEqual([1, '', expect.stringContaining(what)])
+    }
+    await refused('client_none', undefined, 'no connection client_none')
+    await refused(remote.id, undefined, 'needs a local one')
+    await refused(id, 'ext_none', 'no session ext_none')
+    await refused(id, foreign, `belongs to ${other.id}`)
+    await json('connections', 'pause', id)
+    const paused = await run('connect', 'cursor', '--client', id, '--session', mine)
+    expect([paused.code, paused.err]).toEqual([0, expect.stringContaining('is paused')])
+    await json('sessions', 'close', mine)
+    await refused(id, mine, `${mine} is closed`)
+    await json('connections', 'revoke', id)
+    await refused(id, undefined, 'is revoked')
+  })
+
+  it('CL-13 without a host it says in one line that nothing could be checked', async () => {
+    const empty = join(kiki.dir, 'no host')
+    const { code, out, err } = await kiki.run(['connect', 'cursor', '--client', 'client_1', '--home', empty])
+    expect([code, out]).toEqual([0, expect.stringContaining('client_1')])
+    expect(err).toMatch(/^No host runs, so it could not be checked .*`kiki start --home '.*no host'`\.\n$/)
+  })
+})
+
+describe('what a person reads', { timeout: 30_000 }, () => {
+  it('CL-04 CL-06 each step names the next one, with what it needs', async () => {
+    const added = await run('connections', 'add', '--name', 'steps', '--preset', 'editor', '--ceiling', 'yolo')
+    const id = /client_[\w-]+/.exec(added.out)?.[0] ?? ''
+    expect(added.out).toContain(`Next: kiki sessions create --connection ${id} --workspace DIR --home ${home}`)
+    expect(added.out).toContain(`Then: kiki connect NAME-OF-CLIENT --client ${id} --session REF --home ${home}`)
+    expect(added.out).toContain('yolo is another word for full')
+    const made = await run('sessions', 'create', '--connection', id, '--workspace', workspace)
+    const ref = /ext_[\w-]+/.exec(made.out)?.[0] ?? ''
+    expect(made.out).toContain(`Next: kiki connect NAME-OF-CLIENT --client ${id} --session ${ref} --home ${home}`)
+    expect(made.out).not.toContain('yolo')
+    for (const verb of [
+      ['connections', 'add'],
+      ['sessions', 'create'],
+    ]) {
+      expect((await run(...verb, '--help')).out.replace(/\s+/g, ' ')).toContain('yolo is another word for full')
+    }
+  })
+
+  it('CL-04 GR-03 granted families without any tool here are named, and only they', async () => {
+    const empty = FAMILIES.filter((family) => !CATALOG.some((tool) => tool.family === family))
+    const all = await json('connections', 'add', '--name', 'all', '--tools', `${FAMILIES.join(',')},mcp__*`)
+    expect(all.families_without_tools).toEqual(empty)
+    const full = FAMILIES.filter((family) => !empty.includes(family))
+    expect((await run('connections', 'add', '--name', 'full', '--tools', full.join(','))).out).not.toContain(
+      'without any',
+    )
+    const shown = await run('connections', 'add', '--name', 'all', '--tools', FAMILIES.join(','))
+    expect(shown.out).toContain(`without any tool in this version: ${empty.join(', ')}.`)
+  })
+
+  it('CL-05 pause, resume and revoke of what already was say so', async () => {
+    const { id } = await json('connections', 'add', '--name', 'twice')
+    expect((await run('connections', 'resume', id)).out).toContain('was already active; nothing was changed')
+    for (const [verb, state] of [
+      ['pause', 'paused'],
+      ['revoke', 'revoked'],
+    ] as const) {
+      expect((await run('connections', verb, id)).out).toContain(`is ${state}.`)
+      expect((await run('connections', verb, id)).out).toContain(`was already ${state}; nothing was changed`)
+    }
+  })
+
+  it('CL-02 CL-07 a session of a revoked connection is shown as such and not counted', async () => {
+    const { id } = await json('connections', 'add', '--name', 'revoked')
+    const before = (await json('status')).sessions
+    const { session_ref: ref } = await json('sessions', 'create', '--connection', id, '--workspace', workspace)
+    expect((await json('status')).sessions).toBe(before + 1)
+    await json('connections', 'revoke', id)
+    expect((await json('status')).sessions).toBe(before)
+    expect((await run('sessions', 'list', '--connection', id)).out).toContain('open (connection revoked)')
+    expect((await run('sessions', 'show', ref)).out).toContain('open (connection revoked)')
+  })
+
+  it('CL-02 status is in words, without what means nothing yet', async () => {
+    const { out } = await run('status')
+    expect(out).toContain('nothing beyond this machine can reach Kiki')
+    expect(out).not.toMatch(/[{}]|sandbox|upstreams|approval_consumers/)
+    expect((await run('status', '--help')).out.replace(/\s+/g, ' ')).toContain('running: false, exit code 0')
   })
 })

@@ -74,11 +74,56 @@ describe('the form of every command', () => {
   )('wrong usage exits with 2 and says what to do: $argv', async ({ argv }) => {
     const human = await run(argv)
     expect([human.code, human.out]).toEqual([2, ''])
-    expect(human.err).toMatch(/^error: .+\n(.*\n)*Run `kiki --help`/m)
+    expect(human.err).toMatch(/^error: .+\n(.*\n)*Run `kiki( config( show)?)? --help`/m)
     const machine = await run([...argv, '--json'])
     expect(machine.code).toBe(2)
     expect(JSON.parse(machine.out).error.code).toBe('invalid_arguments')
   })
+})
+
+describe('wrong usage', () => {
+  it.each([
+    [['nosuch'], 'kiki --help'],
+    [['sessions', 'create'], 'kiki sessions create --help'],
+    [['sessions', 'nosuch'], 'kiki sessions --help'],
+    [['connections', 'add', '--name', 'x', '--rate', 'y'], 'kiki connections add --help'],
+    [['connect', 'cursor'], 'kiki connect --help'],
+  ])('CL-18 names the help of the command itself: %j', async (argv, help) => {
+    const { code, err } = await run(argv)
+    expect([code, err]).toEqual([2, expect.stringContaining(`\`${help}\``)])
+  })
+
+  it('CL-13 an unknown client is said before a missing --client', async () => {
+    expect((await run(['connect', 'notepad'])).err).toContain("'notepad'")
+    expect((await run(['connect', 'cursor'])).err).toContain('--client <id>')
+  })
+})
+
+describe('a home that cannot be one', () => {
+  it.each([[['status']], [['stop']], [['start']], [['start', '--background']]])(
+    'CL-01 CL-02 kiki %j says that a file stands there',
+    async (argv) => {
+      const file = join(home, 'file')
+      await writeFile(file, '')
+      for (const dir of [file, join(file, 'below'), join(file, 'x'.repeat(120))]) {
+        const { code, out, err } = await run([...argv, '--home', dir])
+        expect([code, out]).toEqual([1, ''])
+        expect(err).toContain(`The home ${dir} cannot be a folder`)
+        expect(err).toContain('choose another --home')
+      }
+    },
+  )
+
+  it.runIf(process.platform === 'linux').each([[['start']], [['start', '--background']]])(
+    'CL-01 kiki %j says that a folder cannot be made, and does not take it for a fault of its own',
+    async (argv) => {
+      const { code, err } = await run([...argv, '--home', '/proc/kiki-no-such'])
+      expect(code).toBe(1)
+      expect(err).toContain('/proc/kiki-no-such cannot be made')
+      expect(err).toContain('Choose another --home')
+      expect(err).not.toContain('fault of Kiki')
+    },
+  )
 })
 
 describe('kiki config show', () => {

@@ -93,7 +93,10 @@ describe('kiki start', { timeout: 30_000 }, () => {
     const { code, out, err } = await run('start')
     expect([code, out]).toEqual([1, ''])
     expect(err).toContain(`pid ${pid}`)
-    expect(err).toContain('kiki stop')
+    expect(err).toContain(`kiki stop --home ${home}`)
+    expect(err).toContain(`kiki open --home ${home}`)
+    const again = await run('start', '--background')
+    expect([again.code, again.out]).toEqual([0, expect.stringContaining(`ran already (pid ${pid})`)])
   })
 
   it('GU-09 CL-02 stop leaves a mark against starts by clients, and start takes it away', async () => {
