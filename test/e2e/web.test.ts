@@ -255,7 +255,7 @@ describe.skipIf(missing)('the settings page in Chromium', () => {
     await page.locator('.counts div', { hasText: 'Running now' }).getByText('1', { exact: true }).waitFor()
     // What this version does not have gets no figure.
     expect(await page.getByText(/Waiting for you|MCP servers in use/).count()).toBe(0)
-    await page.getByText('Approvals, commands and their sandbox').waitFor()
+    await page.getByText('Not in this version: approvals').waitFor()
     expect(await page.getByRole('heading', { name: 'First steps' }).count()).toBe(0)
     await page.screenshot({ path: join(shots(), 'busy.png') })
   })

@@ -56,11 +56,11 @@ function Facts({ status }: { status: HostStatus }) {
         <Fact label="Home" value={status.home} code />
         <Fact label="Address" value={location.origin} code />
         <Fact label="Process" value={String(status.pid)} code />
-        <Fact
-          label="Not in this version"
-          value="Approvals, commands and their sandbox, MCP servers behind Kiki, remote access: nothing beyond this machine can reach Kiki"
-        />
       </dl>
+      <p className="muted">
+        Nothing beyond this machine can reach Kiki. Not in this version: approvals, commands and their sandbox, MCP
+        servers behind Kiki, remote access.
+      </p>
     </>
   )
 }
