@@ -24,9 +24,13 @@ const DOES = {
   'PATCH /api/sessions/:ref': 'changes it: `{title?, mode?}`',
   'POST /api/sessions/:ref/close': 'ends it and its unfinished work; records stay',
   'DELETE /api/sessions/:ref': 'deletes it with its results',
+  'POST /api/sessions/:ref/undo': 'takes back what file tools changed in it: `{since?, dry_run?}`',
   'GET /api/operations': 'recorded calls, newest first: `session`, `connection`, `status`, `limit`, `before`',
   'GET /api/operations/:id': 'one call with its arguments, result and changed files',
   'POST /api/operations/:id/cancel': 'stops it and every process that it began',
+  'POST /api/operations/:id/undo': 'takes back what it changed in files: `{dry_run?}`',
+  'GET /api/changes': 'what file tools changed, newest first: `session` or `operation`, `limit`, `before`, `diff=true`',
+  'POST /api/backup': 'saves the home into one file: `{file}`, an absolute path',
   'POST /api/bridge/credential': 'a short-lived credential for one connection’s bridge (local socket only)',
 }
 

@@ -53,7 +53,7 @@ async function stopHost() {
   await gone
 }
 
-it('CL-17 GU-40 a backup of a running host, restored on a fresh machine, is the same Kiki: sessions, results, undo', async () => {
+it('GU-40 GU-43 a backup of a running host, restored on a fresh machine, is the same Kiki: sessions, results, undo', async () => {
   const big = 'x\n'.repeat(20_000)
   writeFileSync(join(host.workspace, 'a'), 'before')
   const changed = await write('a', 'after', 'one key')
@@ -86,7 +86,7 @@ it('CL-17 GU-40 a backup of a running host, restored on a fresh machine, is the 
   }
 })
 
-it('CL-17 GU-43 a damaged home is replaced by its backup, and what was there is kept', async () => {
+it('GU-43 a damaged home is replaced by its backup, and what was there is kept', async () => {
   await write('a', '1')
   await kikiJson(host.home, ['backup', file()])
   const late = await write('b', '2')
@@ -126,7 +126,7 @@ it("FC-O07 GU-40 a backup drops none of the host's locks: what is committed afte
   await host.restart()
 })
 
-it('CL-17 restore is refused while a host runs, and for what is no sound backup; nothing is changed', async () => {
+it('GU-40 GU-43 restore is refused while a host runs, and for what is no sound backup; nothing is changed', async () => {
   await write('a', '1')
   await kikiJson(host.home, ['backup', file()])
   const refused = await runKiki(host.home, ['restore', file()])
@@ -166,7 +166,7 @@ it('CL-17 restore is refused while a host runs, and for what is no sound backup;
   await host.restart()
 })
 
-it('CL-17 FC-O07 a backup replaces only an earlier one, and stands never in the home', async () => {
+it('FC-O07 a backup replaces only an earlier one, and stands never in the home', async () => {
   const mine = join(out, 'mine.txt')
   writeFileSync(mine, 'mine')
   const link = join(out, 'link')
@@ -184,7 +184,7 @@ it('CL-17 FC-O07 a backup replaces only an earlier one, and stands never in the 
   expect(await openElsewhere(join(host.home, 'kiki.db'))).toBe('ok')
 })
 
-it('CL-17 GU-40 without a host the backup is made under the lock of the home', async () => {
+it('GU-40 without a host the backup is made under the lock of the home', async () => {
   await write('a', '1')
   await stopHost()
   const { code, value } = await kikiJson(host.home, ['backup', file()])
@@ -195,7 +195,7 @@ it('CL-17 GU-40 without a host the backup is made under the lock of the home', a
   expect((await host.api<{ sessions: unknown[] }>('GET', '/api/sessions')).sessions).toHaveLength(1)
 })
 
-it('CL-17 GU-05 what was unfinished in a backup never runs after a restore: it may have run since', async () => {
+it('GU-05 what was unfinished in a backup never runs after a restore: it may have run since', async () => {
   await write('a', '1')
   await kikiJson(host.home, ['backup', file()])
   await stopHost()
@@ -218,7 +218,7 @@ it('CL-17 GU-05 what was unfinished in a backup never runs after a restore: it m
   expect(readdirSync(host.workspace)).toEqual(['a'])
 })
 
-it('CL-17 a settings file that is a link to the dotfiles of the owner is in the backup too', async () => {
+it('GU-60 a settings file that is a link to the dotfiles of the owner is in the backup too', async () => {
   const dotfile = join(out, 'dotfile.toml')
   writeFileSync(dotfile, '[calls]\nwait_ms = 77\n')
   rmSync(join(host.home, 'config.toml'))

@@ -11,15 +11,16 @@ import type { Workspace } from '../../workspace/workspace.js'
 import { defineTool, type ToolContext, type ToolResult, text } from '../tool.js'
 
 const input = z.strictObject({
-  operation_id: z.string().max(128).optional().describe('Show the differences that this operation made.'),
-  path: z.string().min(1).optional().describe('Show the differences of this file or folder, newest first.'),
-  limit: z.int().min(1).max(100).default(20).describe('Operations or differences in one answer (default 20).'),
-  cursor: z.string().max(20).optional().describe('Go on where the answer before ended.'),
+  operation_id: z.string().optional().describe('Its diffs.'),
+  path: z.string().min(1).optional().describe('Its diffs, newest first.'),
+  cursor: z.string().optional().describe('From the answer before.'),
 })
 
 type Input = z.infer<typeof input>
 
 const NOT_RECORDED = 'Changes made by commands are not recorded here.'
+/** Operations or differences in one answer. */
+const LIMIT = 20
 /** Changes of one operation that the list names. */
 const NAMED = 20
 const DIFF_CHARS = 4_000
@@ -31,11 +32,8 @@ export const changes = defineTool<Input>({
   name: 'Changes',
   title: 'Show file changes',
   description:
-    'Lists what file tools changed in this session, newest operation first, with the ids that Undo takes; with ' +
-    'operation_id or path shows each change as a unified diff (cut at 4,000 characters). A change says what was about ' +
-    'to be done: one of a failed operation may not have happened. Content that something else replaced later is not ' +
-    'kept, and the answer says so. Changes made by commands are not recorded. At most 100 operations or differences ' +
-    'in one answer; the last line gives the next cursor.',
+    "Lists this session's file changes, newest first, 20 at once; with operation_id or path shows diffs (cut at 4,000 " +
+    'characters). Changes by commands are not recorded.',
   effect: 'read',
   family: 'files',
   input,
@@ -45,15 +43,15 @@ export const changes = defineTool<Input>({
   },
 })
 
-function list({ changes: recorded, workspace, limits }: ToolContext, { limit, cursor }: Input): ToolResult {
+function list({ changes: recorded, workspace, limits }: ToolContext, { cursor }: Input): ToolResult {
   // What was undone is told by newer operations, so these are read too.
   const before = position(cursor)
   const newer = before === undefined ? [] : recorded.page({ limit: -1 }).filter((one) => one.position >= before)
-  const page = recorded.page({ before, limit: limit + 1 })
+  const page = recorded.page({ before, limit: LIMIT + 1 })
   const undone = undoneBy([...newer, ...page])
   const shown: { operation: ChangedOperation; words: string }[] = []
   let room = Math.max(limits.inlineText - RESERVED, RESERVED)
-  for (const operation of page.slice(0, limit)) {
+  for (const operation of page.slice(0, LIMIT)) {
     const words = operationWords(workspace, operation, undone)
     if (shown.length > 0 && words.length > room) break
     room -= words.length + 1
@@ -107,7 +105,7 @@ function differences(context: ToolContext, args: Input): ToolResult {
   const from = position(args.cursor) ?? 0
   const shown: string[] = []
   let room = Math.max(limits.inlineText - RESERVED, DIFF_CHARS)
-  for (const change of found.slice(from, from + args.limit)) {
+  for (const change of found.slice(from, from + LIMIT)) {
     const { diff, note } = diffOfChange({ ...context, operations }, change, DIFF_CHARS)
     const head = `${change.operationId}  ${changeWords(workspace, change.record)}`
     const words = [head, diff, note].filter((line) => line !== undefined && line !== '').join('\n')

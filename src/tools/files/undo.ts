@@ -9,9 +9,9 @@ import type { PastChange } from '../../workspace/undo-plan.js'
 import { defineTool, type ToolContext, type ToolResult, text } from '../tool.js'
 
 const input = z.strictObject({
-  operation_id: z.string().max(128).optional().describe('Undo the changes of this operation only.'),
-  since: z.string().max(128).optional().describe('Undo all changes of the session from this operation on.'),
-  dry_run: z.boolean().default(false).describe('Say what would be done and change nothing (default false).'),
+  operation_id: z.string().optional().describe('Undo this only.'),
+  since: z.string().optional().describe('Undo this and all later.'),
+  dry_run: z.boolean().optional().describe('Only tell.'),
 })
 
 type Input = z.infer<typeof input>
@@ -26,15 +26,12 @@ export const undo = defineTool<Input>({
   name: 'Undo',
   title: 'Undo file changes',
   description:
-    'Takes back file changes of this session: without arguments those of the latest operation that still stand (again ' +
-    'for the one before), with operation_id those of one operation, with since all from that operation on. Changes ' +
-    'gives the ids. Content, mode and existence are restored, newest first. All is checked before: where a file was ' +
-    'changed since, nothing is undone and the difference is shown (conflict). An undo is a change of its own: undo it ' +
-    'by its operation id. Made folders go only if empty. Changes made by commands are not recorded. At most 256 MiB.',
+    "Takes back this session's file changes (at most 256 MiB), by default the latest operation's. If a file changed " +
+    'since, nothing is undone and the difference is shown. Undo an undo by its id.',
   effect: 'write',
   family: 'files',
   input,
-  async run(context, { operation_id: operationId, since, dry_run: dryRun }) {
+  async run(context, { operation_id: operationId, since, dry_run: dryRun = false }) {
     if (operationId !== undefined && since !== undefined) throw both()
     const undone = await undoChanges(context, { operationId, since, dryRun })
     return result(context, undone, dryRun)
