@@ -80,7 +80,7 @@ export async function runBridge(argv: readonly string[], streams: Streams = proc
       },
       fail(error) {
         if (bridge.finished) return
-        giveUp(relay, messageOf(error))
+        giveUp(relay, withHint(error))
         complain(streams, error)
         bridge.finish(1)
       },
@@ -121,7 +121,7 @@ async function keepConnected(bridge: Bridge): Promise<void> {
     if (before !== undefined && starts.length > MAX_STREAMS_A_MINUTE && performance.now() - before < 60_000) {
       stream.socket.destroy()
       throw new KikiError('upstream_unavailable', "Kiki's host ended this connection again and again.", {
-        hint: 'Look into logs/kiki.log in the home, then restart this MCP server in the client.',
+        hint: 'Look into logs/kiki.log in the home, then restart this MCP server in your application.',
       })
     }
     await passLines(bridge, stream)
@@ -192,8 +192,11 @@ async function flush({ stdout, socket }: Bridge): Promise<void> {
 }
 
 function complain(streams: Streams, error: unknown): void {
-  const hint = error instanceof KikiError && error.hint ? ` ${error.hint}` : ''
-  streams.stderr.write(`kiki mcp: ${oneLine(messageOf(error) + hint)}\n`)
+  streams.stderr.write(`kiki mcp: ${oneLine(withHint(error))}\n`)
+}
+
+function withHint(error: unknown): string {
+  return messageOf(error) + (error instanceof KikiError && error.hint ? ` ${error.hint}` : '')
 }
 
 function oneLine(text: string): string {

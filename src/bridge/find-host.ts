@@ -54,7 +54,7 @@ function currentSocket(paths: HomePaths): string {
 function whyNotStart(options: BridgeOptions, paths: HomePaths): KikiError | undefined {
   if (existsSync(paths.stopped)) {
     return new KikiError('upstream_unavailable', `Kiki was stopped by its owner (home ${paths.dir}).`, {
-      hint: `Run \`kiki start --home ${paths.dir}\`, then restart this MCP server in the client.`,
+      hint: `Run \`kiki start --home ${paths.dir}\`, then restart this MCP server in your application.`,
     })
   }
   if (options.mayStart) return undefined
@@ -62,7 +62,7 @@ function whyNotStart(options: BridgeOptions, paths: HomePaths): KikiError | unde
     'upstream_unavailable',
     `No Kiki host runs for ${paths.dir}, and --no-start forbids starting one.`,
     {
-      hint: `Run \`kiki start --home ${paths.dir}\`, then restart this MCP server in the client.`,
+      hint: `Run \`kiki start --home ${paths.dir}\`, then restart this MCP server in your application.`,
     },
   )
 }

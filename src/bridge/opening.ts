@@ -22,7 +22,7 @@ export function onReplayAnswer(relay: Relay, kind: 'initialize' | 'setting', fai
   if (kind === 'setting') return
   if (failed) {
     const message = "Kiki's host came back but refused to open this connection again."
-    relay.out.fail(new KikiError('conflict', message, { hint: 'Restart this MCP server in the client.' }))
+    relay.out.fail(new KikiError('conflict', message, { hint: 'Restart this MCP server in your application.' }))
     return
   }
   if (relay.opening.initialized) relay.out.toHost(notificationLine('notifications/initialized'))

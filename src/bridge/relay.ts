@@ -77,6 +77,8 @@ export function createRelay(out: RelayOutput, idPrefix: string): Relay {
 
 /** How long a request waits for the host to come back (GU-23). */
 const WAIT_MS = 10_000
+const AWAY =
+  "Kiki's host is away and did not come back within 10 s. If its owner stopped it, run `kiki start`, then restart this MCP server in your application."
 
 /** Keeps a line for the next host. Requests are given up after 10 s, except before the first host: its start has its own limit. */
 export function wait(relay: Relay, line: Buffer, message: Waiting['message']): void {
@@ -84,7 +86,7 @@ export function wait(relay: Relay, line: Buffer, message: Waiting['message']): v
   if (message.kind === 'request' && relay.streams > 0) {
     entry.timer = setTimeout(() => {
       removeWaiting(relay, entry)
-      relay.out.toClient(unsentLine(message.id, "Kiki's host is away and did not come back within 10 s."))
+      relay.out.toClient(unsentLine(message.id, AWAY))
     }, WAIT_MS)
   }
   relay.waiting.push(entry)

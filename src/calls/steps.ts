@@ -11,6 +11,7 @@ import type { Profile, Session } from '../sessions/sessions.js'
 import { findNative } from '../tools/catalog.js'
 import { type KikiArguments, kikiArguments } from '../tools/schema.js'
 import type { Tool } from '../tools/tool.js'
+import { argumentProblems } from './argument-problems.js'
 import type { Caller } from './caller.js'
 
 export interface AuthenticateDeps {
@@ -88,7 +89,7 @@ export function parseArguments(tool: Tool, connection: Connection, given: Record
   const { _kiki, ...raw } = given
   const control = parseControl(_kiki)
   const parsed = tool.input.safeParse(raw)
-  if (!parsed.success) throw invalidArguments(tool.name, parsed.error)
+  if (!parsed.success) throw invalidArguments(tool.name, parsed.error, raw)
   if (tool.effect === 'read') return { raw, args: parsed.data, control, keyMade: false }
   const { key, made } = keyFor(tool.name, connection, control)
   return { raw, args: parsed.data, control: { ...control, idempotency_key: key }, keyMade: made }
@@ -117,7 +118,7 @@ export function withoutReplay(reply: Reply): Reply {
 /** Reads `_kiki`. @throws KikiError `invalid_arguments`. */
 export function parseControl(given: unknown): KikiArguments {
   const control = kikiArguments.safeParse(given ?? {})
-  if (!control.success) throw invalidArguments('_kiki', control.error)
+  if (!control.success) throw invalidArguments('_kiki', control.error, given)
   return control.data
 }
 
@@ -127,11 +128,9 @@ function keyRequired(tool: string): KikiError {
   })
 }
 
-export function invalidArguments(what: string, error: z.ZodError): KikiError {
-  const problems = error.issues.map((issue) => {
-    if (issue.code === 'unrecognized_keys') return `unknown argument ${issue.keys.map((key) => `"${key}"`).join(', ')}`
-    return `${issue.path.length > 0 ? `"${issue.path.join('.')}": ` : ''}${issue.message}`
-  })
+/** The refusal of arguments that do not fit the schema of `what`; `given` is what was parsed. */
+export function invalidArguments(what: string, error: z.ZodError, given: unknown): KikiError {
+  const problems = argumentProblems(error.issues, given)
   return new KikiError('invalid_arguments', `The arguments of ${what} are not valid: ${problems.join('; ')}.`, {
     hint: "See the tool's input schema.",
   })

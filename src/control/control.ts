@@ -51,7 +51,7 @@ function control<Args>(
       try {
         const connection = authenticate(deps, caller)
         const parsed = input.safeParse(request.arguments)
-        if (!parsed.success) throw invalidArguments(name, parsed.error)
+        if (!parsed.success) throw invalidArguments(name, parsed.error, request.arguments)
         deps.rate.count(connection.id, connection.grant.rate, 'connection.rate')
         deps.connections.touch(connection)
         return await run(deps, { caller, connection, args: parsed.data, request })

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { inlineWait } from '../calls/steps.js'
 import { narrowed } from '../calls/terms.js'
-import { type Reply, safeCut } from '../lib/content.js'
+import { describeCall, type Reply, safeCut } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import { isTerminal, limitsOf } from '../operations/operations.js'
 import { readPage } from '../operations/pages.js'
@@ -127,12 +127,18 @@ function factsOf(row: OperationRow) {
 
 function previewOf(deps: ControlDeps, row: OperationRow): string {
   const { content, facts } = deps.operations.outcomeOf(row)
-  const first = content.find((block) => block.type === 'text')
-  const text =
-    first?.type === 'text'
-      ? first.text.slice(0, safeCut(first.text, PREVIEW_CHARS))
-      : `${content.length} parts of media`
+  const part = content.findIndex((block) => block.type === 'text')
+  const first = content[part]
+  const text = first?.type === 'text' ? beginning(row, part, first.text) : `${content.length} parts of media`
   return facts === undefined ? text : `${text}\n${JSON.stringify(facts)}`
+}
+
+/** The first 500 characters of a text, which say that they are not all of it. */
+function beginning(row: OperationRow, part: number, text: string): string {
+  const shown = text.slice(0, safeCut(text, PREVIEW_CHARS))
+  if (shown.length === text.length) return text
+  const whole = { tool: 'kiki_operation', arguments: { action: 'read', operation_id: row.id, part } }
+  return `${shown}\n[… only the first ${shown.length} of ${text.length} characters. The whole: ${describeCall(whole)}]`
 }
 
 function meta(row: OperationRow): Record<string, unknown> {

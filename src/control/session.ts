@@ -8,7 +8,7 @@ import { limitsOf } from '../operations/operations.js'
 import { lesserMode } from '../policy/modes.js'
 import type { Session } from '../sessions/sessions.js'
 import { currentBranch } from '../workspace/git.js'
-import { openWorkspace } from '../workspace/workspace.js'
+import { folderStands, openWorkspace } from '../workspace/workspace.js'
 import type { ControlCall, ControlDeps } from './control.js'
 import type { sessionArguments } from './schemas.js'
 
@@ -44,9 +44,11 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
     profile: session.profile,
     last_activity: new Date(session.lastActivityAt).toISOString(),
     attached: attached.has(session.ref),
+    ...(folderStands(session.workspace) ? {} : { workspace_available: false }),
   }))
   const lines = sessions.map(
-    (s) => `${s.session_ref}  ${s.title}  ${s.workspace}  ${s.mode}${s.attached ? '  (attached)' : ''}`,
+    (s) =>
+      `${s.session_ref}  ${s.title}  ${s.workspace}  ${s.mode}${s.attached ? '  (attached)' : ''}${s.workspace_available === false ? '  (its folder is gone)' : ''}`,
   )
   const structured = {
     sessions,

@@ -21,6 +21,11 @@ export interface NextCall {
   arguments: Record<string, unknown>
 }
 
+/** A call in the words of a text: the tool, then its arguments as JSON. */
+export function describeCall(call: NextCall): string {
+  return `${call.tool} ${JSON.stringify(call.arguments)}`
+}
+
 /** `end` moved back by one where a cut there would split a surrogate pair. */
 export function safeCut(text: string, end: number): number {
   if (end <= 0 || end >= text.length) return Math.max(0, Math.min(end, text.length))

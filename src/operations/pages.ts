@@ -1,4 +1,4 @@
-import { type NextCall, type Reply, safeCut } from '../lib/content.js'
+import { type ContentBlock, describeCall, type NextCall, type Reply, safeCut } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
@@ -32,8 +32,10 @@ export function readPage(store: Store, row: OperationRow, { part, offset, limit 
     const mimeType = source.mimeType ?? 'application/octet-stream'
     const blob = source.bytes(offset, wanted).toString('base64')
     const facts = { part, offset, length: wanted - offset, total: source.length, ...nextAt(wanted) }
+    // No structuredContent beside media: applications that show the model only that would hide them (spec/control.md).
+    const more = wanted < source.length ? [nextLine(nextCall(row.id, part, wanted, limit))] : []
     return {
-      content: [{ type: 'resource', resource: { uri, mimeType, blob } }],
+      content: [{ type: 'resource', resource: { uri, mimeType, blob } }, ...more],
       _meta: { ..._meta, 'kiki/result': facts },
     }
   }
@@ -50,6 +52,10 @@ export function readPage(store: Store, row: OperationRow, { part, offset, limit 
 
 function nextCall(id: string, part: number, offset: number, limit: number): NextCall {
   return { tool: 'kiki_operation', arguments: { action: 'read', operation_id: id, part, offset, limit } }
+}
+
+function nextLine(call: NextCall): ContentBlock {
+  return { type: 'text', text: `The next page: ${describeCall(call)}` }
 }
 
 function missing(row: OperationRow, part: number): KikiError {

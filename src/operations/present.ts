@@ -1,4 +1,4 @@
-import { type ContentBlock, type NextCall, type Reply, safeCut } from '../lib/content.js'
+import { type ContentBlock, describeCall, type NextCall, type Reply, safeCut } from '../lib/content.js'
 import type { KikiError } from '../lib/errors.js'
 import type { OperationRow, OperationStatus } from '../store/operations.js'
 import type { Outcome } from './outcome.js'
@@ -106,8 +106,18 @@ export function receipt(input: ReceiptInput): Reply {
   }
 }
 
-export function errorText(error: { code: string; message: string; hint?: string | undefined }): string {
-  return `${error.code}: ${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`
+/** A refusal or failure in words. A message of several lines may quote a file, so its hint stands on a line of its own. */
+export function errorText({
+  code,
+  message,
+  hint,
+}: {
+  code: string
+  message: string
+  hint?: string | undefined
+}): string {
+  if (hint === undefined) return `${code}: ${message}`
+  return `${code}: ${message}${message.includes('\n') ? '\n' : ' '}${hint}`
 }
 
 /** Whether a result passes the inline limits, so that it must be saved to be paged (OP-13). */
@@ -139,7 +149,7 @@ function cutContent(
       next ??= call
       return {
         type: 'text',
-        text: `[${mediaBytes(block)} bytes of media are left out here. Page them with ${describe(call)}]`,
+        text: `[${mediaBytes(block)} bytes of media are left out here. Page them with ${describeCall(call)}]`,
       }
     }
     if (text.length <= textLeft) {
@@ -160,16 +170,12 @@ function headAndTail(id: string, part: number, text: string, room: number): { sh
   const tail = text.slice(tailStart)
   const call = readCall(id, part, head.length)
   const left = text.length - head.length - tail.length
-  const marker = `\n[… ${left} of ${text.length} characters are left out here. The whole result is saved: page it with ${describe(call)} …]\n`
+  const marker = `\n[… ${left} of ${text.length} characters are left out here. The whole result is saved: page it with ${describeCall(call)} …]\n`
   return { shown: head + marker + tail, call }
 }
 
 function readCall(id: string, part: number, offset: number): NextCall {
   return { tool: 'kiki_operation', arguments: { action: 'read', operation_id: id, part, offset } }
-}
-
-function describe(call: NextCall): string {
-  return `${call.tool} ${JSON.stringify(call.arguments)}`
 }
 
 function textOf(block: ContentBlock): string | undefined {

@@ -7,6 +7,7 @@ import { type ChangeRecord, readJournal } from '../workspace/journal.js'
 import { removeTemporary, restoreInPlace } from '../workspace/recover.js'
 import type { OperationsDeps } from './operations.js'
 import { encodeOutcome } from './outcome.js'
+import { errorText } from './present.js'
 
 export interface RecoveryDeps extends OperationsDeps {
   changesFolder: string
@@ -108,7 +109,7 @@ function endingOf({ clock }: { clock: Clock }, row: OperationRow) {
     message,
     hint: 'It changed nothing: call it again with a new key or none.',
   }
-  const text = `${error.code}: ${message} ${error.hint}`
+  const text = errorText(error)
   const { result, chars } = encodeOutcome({ status: 'failed', content: [{ type: 'text', text }], error })
   return {
     status: 'failed' as const,

@@ -31,6 +31,15 @@ export function notRegular(display: string, stat: BigIntStats): KikiError {
   })
 }
 
+/** The refusal to remove what undo could not make again (FI-12). */
+export function notRemovable(display: string, stat: BigIntStats): KikiError {
+  const type = nodeType(stat)
+  return new KikiError('invalid_arguments', `"${display}" is ${TYPE_NAMES[type]}; nothing was removed.`, {
+    hint: 'Delete removes files, links and folders, not pipes, sockets or devices.',
+    data: { path: display, type },
+  })
+}
+
 export function notFolder(display: string): KikiError {
   return new KikiError('invalid_arguments', `"${display}" is not a folder.`, {
     hint: 'Use List on the folder above it to see what is there.',

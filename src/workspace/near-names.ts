@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, normalize } from 'node:path'
 import { KikiError } from '../lib/errors.js'
 import { descend, type Held } from './descend.js'
 import { displayOf } from './paths.js'
@@ -16,7 +16,10 @@ export function missing(workspace: Workspace, path: string, folder: Held, name: 
     .filter((candidate) => candidate !== workspace.home)
     .map((candidate) => displayOf(workspace, candidate))
   const where = displayOf(workspace, folder.path)
-  return new KikiError('not_found', `There is no "${path}": "${where}" has no entry "${name}".`, {
+  const full = join(folder.path, name)
+  const said = [full, displayOf(workspace, full)].includes(normalize(path))
+  const which = said ? '' : `: "${where}" has no entry "${name}"`
+  return new KikiError('not_found', `There is no "${path}"${which}.`, {
     hint:
       near.length > 0
         ? `Near names: ${near.map((candidate) => JSON.stringify(candidate)).join(', ')}. Use one of these or List "${where}".`

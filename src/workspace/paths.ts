@@ -82,9 +82,13 @@ export function displayOf(workspace: Workspace, path: string): string {
   return path.startsWith(workspace.root + (workspace.root === sep ? '' : sep)) ? relative(workspace.root, path) : path
 }
 
-/** @throws KikiError `path_denied`; says what is inside. */
-export function refuseOutside(workspace: Workspace, path: string): never {
-  throw new KikiError('path_denied', `"${path}" is outside this session's workspace.`, {
+/**
+ * @param link the link on the way that led out, where it was not the path itself.
+ * @throws KikiError `path_denied`; says what is inside.
+ */
+export function refuseOutside(workspace: Workspace, path: string, link?: string): never {
+  const says = link === undefined ? `"${path}" is outside` : `"${link}" is a link that leads outside`
+  throw new KikiError('path_denied', `${says} this session's workspace.`, {
     hint: `Use a path inside ${workspace.roots.map((root) => `"${root}"`).join(' or ')}.`,
     data: { path },
   })

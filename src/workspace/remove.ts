@@ -2,7 +2,7 @@ import { readlinkSync, rmdirSync, unlinkSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { KikiError } from '../lib/errors.js'
 import { descend, type Node } from './descend.js'
-import { cancelled, changedMeanwhile, fileError, homeDenied, notRegular } from './errors.js'
+import { cancelled, changedMeanwhile, fileError, homeDenied, notRegular, notRemovable } from './errors.js'
 import { type ChangeContext, identityOf } from './files.js'
 import { type Journal, MAX_KEPT_BYTES, sha256, syncFolder } from './journal.js'
 import { missing } from './near-names.js'
@@ -39,6 +39,7 @@ export async function removeFile(
   try {
     if (place.node === undefined) throw missing(context.workspace, path, place.folder, place.missing[0] ?? path)
     if (!place.node.stat.isDirectory()) {
+      requireRestorable(place.display, place.node)
       const type = removeNode(context.journal, place, place.node)
       syncFolder(descend.at(place.folder, '.'))
       return { path: place.path, display: place.display, type, entries: 1 }
@@ -54,6 +55,10 @@ export async function removeFile(
   } finally {
     place.close()
   }
+}
+
+function requireRestorable(display: string, { stat }: Node): void {
+  if (!stat.isFile() && !stat.isSymbolicLink()) throw notRemovable(display, stat)
 }
 
 /** Refuses folders that a session or the host stands on. */

@@ -3,7 +3,7 @@ import { closeSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { KikiError } from '../lib/errors.js'
 import { descend, type Held, type Node } from './descend.js'
-import { changedMeanwhile, homeDenied, notRegular } from './errors.js'
+import { changedMeanwhile, homeDenied, notRemovable } from './errors.js'
 import { displayOf } from './paths.js'
 import type { Place } from './walk.js'
 import type { Workspace } from './workspace.js'
@@ -58,7 +58,7 @@ function take(gathering: Gathering, path: string, node: Node, depth: number): vo
   if (workspace.fence.isHome(stat) || workspace.fence.holds(stat)) throw homeDenied(display)
   if (stat.isDirectory()) gather(gathering, heldAs(path, node), depth + 1)
   else if (stat.isFile()) gathering.bytes += stat.size
-  else if (!stat.isSymbolicLink()) throw notRegular(display, stat)
+  else if (!stat.isSymbolicLink()) throw notRemovable(display, stat)
   gathering.entries.push({ path })
   if (gathering.entries.length >= MAX_TREE_ENTRIES)
     throw tooMuch(gathering, path, `has over ${MAX_TREE_ENTRIES} entries`)

@@ -49,6 +49,9 @@ function descendTo(workspace: Workspace, path: string, start: Start, held: Held[
   held.push(openRoot(workspace, start.root))
   let pending = start.names.reverse()
   let links = 0
+  // The outermost link that the walk is within, and how many names follow it: what a refusal has to name.
+  let within: { link: string; rest: number } | undefined
+  const linkOf = () => (within !== undefined && pending.length >= within.rest ? within.link : undefined)
   const restart = (next: Start) => {
     closeAll(held)
     held.push(openRoot(workspace, next.root))
@@ -58,7 +61,7 @@ function descendTo(workspace: Workspace, path: string, start: Start, held: Held[
     const folder = last(held)
     if (name === '..') {
       if (held.length > 1) closeSync(held.pop()?.fd ?? -1)
-      else restart(startAbove(workspace, folder.path, pending, path))
+      else restart(startAbove(workspace, folder.path, pending, path, linkOf()))
       continue
     }
     const node = descend.openNode(folder, name)
@@ -73,20 +76,24 @@ function descendTo(workspace: Workspace, path: string, start: Start, held: Held[
       if (links > MAX_LINKS) throw tooManyLinks(path)
       const target = readLink(folder, name, path)
       // A name that stopped being a link is simply looked at again.
-      if (target === undefined) pending.push(name)
-      else if (isAbsolute(target)) restart(startOfLink(workspace, target, pending, path))
+      if (target === undefined) {
+        pending.push(name)
+        continue
+      }
+      if (linkOf() === undefined) within = { link: displayOf(workspace, join(folder.path, name)), rest: pending.length }
+      if (isAbsolute(target)) restart(startOfLink(workspace, target, pending, path, linkOf()))
       else pending.push(...namesOf(target).reverse())
       continue
     }
     if (node.stat.isDirectory()) {
-      held.push(heldFolder(workspace, folder, name, node))
+      held.push(heldFolder(workspace, folder, name, node, path))
       continue
     }
     if (!isLast) {
       closeNode(node)
       throw notFolder(displayOf(workspace, join(folder.path, name)))
     }
-    return placeOfFile(workspace, held, folder, name, node)
+    return placeOfFile(workspace, held, folder, name, node, path)
   }
   return placeOfFolder(workspace, held)
 }
@@ -100,17 +107,17 @@ function openRoot(workspace: Workspace, path: string): Held {
   throw homeDenied(path)
 }
 
-function heldFolder(workspace: Workspace, folder: Held, name: string, node: Node): Held {
+function heldFolder(workspace: Workspace, folder: Held, name: string, node: Node, asked: string): Held {
   const path = join(folder.path, name)
   if (node.fd === undefined) throw new Error('a folder is always held')
   if (!workspace.fence.isHome(node.stat) && path !== workspace.home) return { fd: node.fd, path, stat: node.stat }
   closeSync(node.fd)
-  throw homeDenied(displayOf(workspace, path))
+  throw homeDenied(asked)
 }
 
-function placeOfFile(workspace: Workspace, held: Held[], folder: Held, name: string, node: Node): Place {
+function placeOfFile(workspace: Workspace, held: Held[], folder: Held, name: string, node: Node, asked: string): Place {
   try {
-    if (workspace.fence.holds(node.stat)) throw homeDenied(displayOf(workspace, join(folder.path, name)))
+    if (workspace.fence.holds(node.stat)) throw homeDenied(asked)
   } catch (error) {
     closeNode(node)
     throw error
@@ -149,12 +156,24 @@ function place(
   }
 }
 
-function startAbove(workspace: Workspace, root: string, pending: readonly string[], path: string): Start {
-  return startOfAbsolute(workspace, namesAbove(root, pending.toReversed())) ?? refuseOutside(workspace, path)
+function startAbove(
+  workspace: Workspace,
+  root: string,
+  pending: readonly string[],
+  path: string,
+  link: string | undefined,
+): Start {
+  return startOfAbsolute(workspace, namesAbove(root, pending.toReversed())) ?? refuseOutside(workspace, path, link)
 }
 
-function startOfLink(workspace: Workspace, target: string, pending: readonly string[], path: string): Start {
-  const start = startOfAbsolute(workspace, namesOf(target)) ?? refuseOutside(workspace, path)
+function startOfLink(
+  workspace: Workspace,
+  target: string,
+  pending: readonly string[],
+  path: string,
+  link: string | undefined,
+): Start {
+  const start = startOfAbsolute(workspace, namesOf(target)) ?? refuseOutside(workspace, path, link)
   return { root: start.root, names: [...start.names, ...pending.toReversed()] }
 }
 

@@ -64,6 +64,17 @@ export function openWorkspace(options: { root: string; dirs: readonly string[]; 
   return { root, roots, home: home.home, fence: home }
 }
 
+/** Whether a folder stands at a session's root, by one lstat: for lists. Only a call looks closer (SE-09). */
+export function folderStands(root: string): boolean {
+  try {
+    return lstatSync(root, { throwIfNoEntry: false })?.isDirectory() === true
+  } catch (error) {
+    // Out of reach (EACCES, ELOOP, …) is as good as gone.
+    if (systemCode(error) !== undefined) return false
+    throw error
+  }
+}
+
 /** The refusal for a session whose folder is not there any more (SE-09). */
 export function unavailable(root: string): KikiError {
   return new KikiError('session_unavailable', `The session's folder "${root}" is gone or was replaced.`, {

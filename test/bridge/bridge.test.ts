@@ -392,6 +392,12 @@ describe('a host that goes away', () => {
     await client.open()
     writeFileSync(join(home, 'stopped'), '')
     await first.stop()
+    client.send(call(1, 'echo', { message: 'x' }))
+    const { error } = await client.answer(1)
+    expect(error).toMatchObject({ code: -32000, data: { may_have_run: false } })
+    expect(error?.message).toMatch(
+      /run `kiki start.*`, then restart this MCP server in your application\. Nothing was/i,
+    )
     expect((await client.exit).code).toBe(1)
     expect(client.stderr()).toMatch(/^kiki mcp: Kiki was stopped by its owner .*kiki start.*\n$/)
   }, 20_000)

@@ -114,6 +114,22 @@ describe.skipIf(missing)('the settings page in Chromium', () => {
     await page.goto(loginUrl(server.url, code))
     await page.getByRole('alert').getByText('used before or is older than 2 minutes').waitFor()
     expect(page.url()).toBe(`${server.url}/`)
+    expect(await page.locator('main').textContent()).not.toMatch(/`|bearer/)
+  })
+
+  it('GU-62 after many wrong links the page says how long to wait, commands as commands', async () => {
+    const server = await start()
+    const page = await (await browse(server)).newPage()
+    for (let turn = 0; turn <= 10; turn++) {
+      await page.goto('about:blank')
+      await page.goto(loginUrl(server.url, `wrong-${turn}`))
+      await page.getByRole('alert').waitFor()
+    }
+    await page
+      .getByRole('alert')
+      .getByText(/^.*Wait \d+ s, then run kiki open again\.$/)
+      .waitFor()
+    expect(await page.getByRole('alert').locator('code').textContent()).toBe('kiki open')
   })
 
   it('GU-62 a page on another port of 127.0.0.1 is sent the cookie, and can neither read nor do anything with it', async () => {
@@ -236,7 +252,10 @@ describe.skipIf(missing)('the settings page in Chromium', () => {
     await page.getByText('/home/ada/.kiki').waitFor()
     await page.getByRole('heading', { name: 'First steps' }).waitFor()
     status = { ...STATUS, connections: 2, sessions: 3, operations: { running: 1, waiting_approval: 4 } }
-    await page.locator('.urgent', { hasText: 'Waiting for you' }).getByText('4').waitFor()
+    await page.locator('.counts div', { hasText: 'Running now' }).getByText('1', { exact: true }).waitFor()
+    // What this version does not have gets no figure.
+    expect(await page.getByText(/Waiting for you|MCP servers in use/).count()).toBe(0)
+    await page.getByText('Not in this version: approvals').waitFor()
     expect(await page.getByRole('heading', { name: 'First steps' }).count()).toBe(0)
     await page.screenshot({ path: join(shots(), 'busy.png') })
   })

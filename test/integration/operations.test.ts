@@ -133,6 +133,25 @@ describe('waiting', () => {
       ended_at: expect.any(String),
       preview: expect.stringMatching(/Created a\.txt[\s\S]*"sha256"/),
     })
+    expect(textOf(got)).not.toContain('only the first')
+  })
+
+  it('OP-10 a preview that is cut says so, and how to read the whole', async () => {
+    const content = Array.from({ length: 100 }, (_, line) => `line ${line} of many\n`).join('')
+    const written = await client.call('Write', { path: 'long.txt', content, _kiki: { idempotency_key: 'long' } })
+    expect(status(written)).toBe('completed')
+    const edit = { path: 'long.txt', old_string: 'of many', new_string: 'of all', replace_all: true }
+    const edited = await client.call('Edit', { ...edit, _kiki: { idempotency_key: 'edit' } })
+    const whole = textOf(edited)
+    expect(whole.length).toBeGreaterThan(500)
+    const got = await ask({ action: 'get', operation_id: id(edited) })
+    const { preview } = got.structuredContent as { preview: string }
+    const call = { action: 'read', operation_id: id(edited), part: 0 }
+    expect(preview).toContain(
+      `${whole.slice(0, 500)}\n[… only the first 500 of ${whole.length} characters. The whole: kiki_operation ${JSON.stringify(call)}]`,
+    )
+    expect(textOf(got)).toContain(preview)
+    expect((await ask(call)).structuredContent).toEqual({ text: whole, offset: 0 })
   })
 })
 
@@ -148,7 +167,10 @@ describe('cancelling', () => {
       expect(cancelled.structuredContent).toMatchObject({ status: 'cancelled' })
       expect(cancelled.structuredContent).not.toHaveProperty('effects_possible')
       const again = await ask({ action: 'cancel', operation_id: id(queued) })
-      expect(again.structuredContent).toEqual(cancelled.structuredContent)
+      expect(again.structuredContent).toEqual({
+        ...cancelled.structuredContent,
+        message: `Write (${id(queued)}) was over already: cancelled. Nothing changed.`,
+      })
       release()
       const replay = await write('never.txt')
       expect(status(replay)).toBe('cancelled')

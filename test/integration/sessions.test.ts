@@ -69,6 +69,25 @@ describe('what a client sees', () => {
     expect(code(await session({ action: 'list', cursor: 'x' }))).toBe('invalid_arguments')
   })
 
+  it('SE-03 SE-09 list marks a session whose folder is gone or was replaced by a link', async () => {
+    const lines = async () => textOf(await session({ action: 'list' }))
+    const facts = async () =>
+      ((await session({ action: 'list' })).structuredContent as { sessions: object[] }).sessions[0]
+    expect(await facts()).not.toHaveProperty('workspace_available')
+    expect(await lines()).not.toContain('gone')
+    renameSync(host.workspace, `${host.workspace}-away`)
+    try {
+      expect(await facts()).toMatchObject({ session_ref: ref, workspace_available: false })
+      expect(await lines()).toContain('(its folder is gone)')
+      symlinkSync(`${host.workspace}-away`, host.workspace)
+      expect(await facts()).toMatchObject({ workspace_available: false })
+    } finally {
+      rmSync(host.workspace, { force: true })
+      renameSync(`${host.workspace}-away`, host.workspace)
+    }
+    expect(await facts()).not.toHaveProperty('workspace_available')
+  })
+
   it('SE-04 resume names workspace, branch, mode, tools and how to call them', async () => {
     execFileSync('git', ['init', '-q', '-b', 'topic', host.workspace])
     const resumed = await session({

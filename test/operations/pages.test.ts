@@ -88,6 +88,11 @@ it('OP-14 media are paged by bytes as base64 resource chunks', async () => {
     expect(chunks.map((chunk) => chunk.length)).toEqual([100_000, 100_000, 100_000, 1])
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
     expect(found[0]).not.toHaveProperty('structuredContent')
+    // What a model sees of the facts: a ready call beside each chunk but the last.
+    const second = { action: 'read', operation_id: row.id, part, offset: 100_000, limit: 100_000 }
+    const text = `The next page: kiki_operation ${JSON.stringify(second)}`
+    expect(found.map((page) => page.content.length)).toEqual([2, 2, 2, 1])
+    expect(found[0]?.content[1]).toEqual({ type: 'text', text })
   }
 })
 

@@ -45,6 +45,10 @@ it('PA-03 the home inside the workspace is refused by every spelling, and what i
   for (const path of ['.kiki/keys/k', at('.kiki', 'new'), 'src/../.kiki/keys/k', 'src/k/keys/k', 'src/keys/k']) {
     await expectRefused(path)
   }
+  for (const path of ['.kiki/keys/k', 'src/k/keys/k', at('.kiki', 'new')]) {
+    const { message } = await refusal(() => openFile(sandbox.context().workspace, path))
+    expect(message).toBe(`"${path}" belongs to Kiki's own home, which no tool may touch.`)
+  }
   expect((await refusal(() => openDirectory(sandbox.context().workspace, '.kiki'))).code).toBe('path_denied')
   expect((await refusal(() => openFile(sandbox.context().workspace, '/proc/self/cwd/x'))).code).toBe('path_denied')
   const result = await write.run(sandbox.context(), { path: 'src/b', content: 'b', keep_format: true })

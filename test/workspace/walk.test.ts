@@ -244,3 +244,33 @@ describe('the root', () => {
     expect(existsSync(sandbox.home)).toBe(true)
   })
 })
+
+describe('what a refusal says', () => {
+  const messageOf = async (path: string) => (await refusal(() => openFile(workspace, path))).message
+
+  it('PA-02 a link that leads outside is refused as one, by its own name', async () => {
+    symlinkSync(join(sandbox.out, 'secret'), at('outfile'))
+    symlinkSync('../../out', at('src', 'up'))
+    symlinkSync('src/up', at('chain'))
+    symlinkSync('src', at('inside'))
+    const says = (link: string) => `"${link}" is a link that leads outside this session's workspace.`
+    expect(await messageOf('outfile')).toBe(says('outfile'))
+    expect(await messageOf(at('outfile'))).toBe(says('outfile'))
+    expect(await messageOf('src/up/secret')).toBe(says('src/up'))
+    expect(await messageOf('inside/up/secret')).toBe(says('src/up'))
+    expect(await messageOf('chain/secret')).toBe(says('chain'))
+    // Here the path leads out, not the link.
+    for (const path of ['../out/secret', 'inside/../../out/secret', join(sandbox.out, 'secret')]) {
+      expect(await messageOf(path)).toBe(`"${path}" is outside this session's workspace.`)
+    }
+  })
+
+  it('a missing entry is named once, and with the folder that it is missing in where that says more', async () => {
+    symlinkSync('src', at('inside'))
+    for (const path of ['nope.txt', './nope.txt', 'src/nope.txt', at('nope.txt')]) {
+      expect(await messageOf(path)).toBe(`There is no "${path}".`)
+    }
+    expect(await messageOf('src/nope/a.txt')).toBe('There is no "src/nope/a.txt": "src" has no entry "nope".')
+    expect(await messageOf('inside/nope')).toBe('There is no "inside/nope": "src" has no entry "nope".')
+  })
+})

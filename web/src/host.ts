@@ -103,5 +103,7 @@ function createBackoff() {
 function signedOut(before: HostState, error: ApiError | undefined): HostState {
   const kept = before.kind === 'signed_out' ? before.kept : before.kind !== 'asking'
   if (error === undefined) return { kind: 'signed_out', kept }
-  return { kind: 'signed_out', kept, why: [error.message, error.hint].filter(Boolean).join(' ') }
+  // The page itself says how to sign in; only how long to wait is not known here.
+  const hint = error.status === 429 ? error.hint : undefined
+  return { kind: 'signed_out', kept, why: [error.message, hint].filter(Boolean).join(' ') }
 }

@@ -15,7 +15,7 @@ const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
   offset: z
     .int()
-    .refine((value) => value !== 0, 'offset begins at 1: use 1 for the first line, -1 for the last')
+    .refine((value) => value !== 0, 'begins at 1: use 1 for the first line, -1 for the last')
     .optional()
     .describe('First line, from 1; -20 is the last 20 lines.'),
   limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Number of lines.'),

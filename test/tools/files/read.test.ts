@@ -82,7 +82,7 @@ describe('Read', () => {
 
   it('FI-01 TQ-04 refuses offset 0 with what to use instead', () => {
     const parsed = createRead().input.safeParse({ path: 'a', offset: 0 })
-    expect(parsed.error?.issues[0]?.message).toBe('offset begins at 1: use 1 for the first line, -1 for the last')
+    expect(parsed.error?.issues[0]?.message).toBe('begins at 1: use 1 for the first line, -1 for the last')
     expect(createRead().input.safeParse({ path: 'a', limit: 0 }).success).toBe(false)
     expect(createRead().input.safeParse({ path: 'a', extra: 1 }).success).toBe(false)
   })

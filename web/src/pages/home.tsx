@@ -11,7 +11,7 @@ export function HomePage({ state }: { state: Exclude<HostState, { kind: 'signed_
         <h1 id="what">Your machine, shared on your terms.</h1>
         <p className="lead">
           Kiki lets the AI clients that you choose work on this machine: read, search and edit files. You decide what
-          each one may do, see everything it does, and can stop it at any time.
+          each one may do, and can stop it at any time.
         </p>
       </section>
       <section className="card" aria-labelledby="status" aria-busy={status === undefined}>
@@ -45,33 +45,29 @@ function HostLine({ state }: { state: HostState }) {
 }
 
 function Facts({ status }: { status: HostStatus }) {
-  const { running, waiting_approval: waiting } = status.operations
   return (
     <>
       <dl className="counts">
         <Count label="Connections" value={status.connections} />
         <Count label="Sessions" value={status.sessions} />
-        <Count label="Running now" value={running} />
-        <Count label="Waiting for you" value={waiting} urgent={waiting > 0} />
+        <Count label="Running now" value={status.operations.running} />
       </dl>
       <dl className="facts">
         <Fact label="Home" value={status.home} code />
         <Fact label="Address" value={location.origin} code />
         <Fact label="Process" value={String(status.pid)} code />
-        <Fact label="Sandbox" value={status.sandbox} />
-        <Fact label="MCP servers in use" value={String(status.upstreams)} />
-        <Fact
-          label="External listener"
-          value={status.external.enabled ? 'On' : 'Off: nothing beyond this machine can reach Kiki'}
-        />
       </dl>
+      <p className="muted">
+        Nothing beyond this machine can reach Kiki. Not in this version: approvals, commands and their sandbox, MCP
+        servers behind Kiki, remote access.
+      </p>
     </>
   )
 }
 
-function Count({ label, value, urgent = false }: { label: string; value: number; urgent?: boolean }) {
+function Count({ label, value }: { label: string; value: number }) {
   return (
-    <div className={urgent ? 'urgent' : undefined}>
+    <div>
       <dt>{label}</dt>
       <dd>{value}</dd>
     </div>

@@ -1,4 +1,5 @@
 import { Command } from './command.js'
+import { Words } from './words.js'
 
 export function SignedOut({ why }: { why?: string | undefined }) {
   return (
@@ -6,15 +7,12 @@ export function SignedOut({ why }: { why?: string | undefined }) {
       <h1 id="signed-out">You are signed out</h1>
       {why !== undefined && (
         <p className="notice" role="alert">
-          {why}
+          <Words text={why} />
         </p>
       )}
-      <p>Only the owner of this machine may see its settings. To show that it is you, run this in a terminal here:</p>
+      <p>To sign in, run this in a terminal on this machine:</p>
       <Command text="kiki open" label="the command that signs you in" />
-      <p className="muted">
-        It opens this page signed in. The link works once, within two minutes. Other tabs like this one go on by
-        themselves.
-      </p>
+      <p className="muted">It opens this page signed in. Other tabs like this one go on by themselves.</p>
     </section>
   )
 }
