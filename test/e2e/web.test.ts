@@ -242,7 +242,7 @@ describe.skipIf(missing)('the settings page in Chromium', () => {
     await page.goto(loginUrl(server.url, server.auth.codes.create().code))
     await page.getByRole('heading', { name: 'The host is running' }).waitFor()
     const drawn = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime)
-    expect(drawn).toBeLessThan(1000)
+    expect(drawn).toBeLessThan(5000)
   })
 
   it('what the host tells is what the page shows, as it changes', async () => {
