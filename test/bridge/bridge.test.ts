@@ -393,7 +393,12 @@ describe('a host that goes away', () => {
     writeFileSync(join(home, 'stopped'), '')
     await first.stop()
     client.send(call(1, 'echo', { message: 'x' }))
-    const { error } = await client.answer(1)
+    let { error } = await client.answer(1)
+    // A call that was sent before the bridge saw the host go may have run; only then is the next one surely not sent.
+    if ((error?.data as { may_have_run?: boolean } | undefined)?.may_have_run) {
+      client.send(call(2, 'echo', { message: 'x' }))
+      error = (await client.answer(2)).error
+    }
     expect(error).toMatchObject({ code: -32000, data: { may_have_run: false } })
     expect(error?.message).toMatch(
       /run `kiki start.*`, then restart this MCP server in your application\. Nothing was/i,
