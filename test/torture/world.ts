@@ -37,8 +37,8 @@ export function createWorld(): World {
 }
 
 /** A host that is loaded but has not begun; `at` is the commit boundary at which it kills itself, counted from its start. */
-export function spawnHost({ home }: World, at?: number): ChildProcess {
-  const args = [PROGRAM, home, ...(at === undefined ? [] : [String(at)])]
+export function spawnHost({ home }: World, at?: number, flags: readonly string[] = []): ChildProcess {
+  const args = [...flags, PROGRAM, home, ...(at === undefined ? [] : [String(at)])]
   return spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
 }
 
