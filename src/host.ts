@@ -81,7 +81,7 @@ export async function createHost({ home, config, clock = systemClock, onCommit }
     return { ...listeners, pid: process.pid, home: paths.dir, socket: paths.socket, close, closed: closed.promise }
   } catch (error) {
     // Why it did not start matters more than what then could not be closed.
-    await close().catch(() => undefined)
+    await close().catch((closing: unknown) => process.emitWarning(`after a failed start: ${messageOf(closing)}`))
     throw error
   }
 }

@@ -40,21 +40,3 @@ export async function settledWithin(promise: Promise<unknown>, ms: number, signa
 
 const yes = () => true
 const no = () => false
-
-/** Runs tasks with the same key one after another; others run at once. */
-export function createKeyedLock(): { run<T>(key: string, task: () => Promise<T>): Promise<T> } {
-  const tails = new Map<string, Promise<unknown>>()
-  return {
-    async run(key, task) {
-      const before = tails.get(key) ?? Promise.resolve()
-      const mine = before.then(task, task)
-      const tail = mine.catch(() => undefined)
-      tails.set(key, tail)
-      try {
-        return await mine
-      } finally {
-        if (tails.get(key) === tail) tails.delete(key)
-      }
-    },
-  }
-}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createKeyedLock, deferred, settledWithin } from '../../src/lib/async.js'
+import { deferred, settledWithin } from '../../src/lib/async.js'
 
 const never = new Promise<never>(() => undefined)
 
@@ -29,37 +29,5 @@ describe('settledWithin', () => {
     controller.abort()
     expect(await result).toBe(false)
     expect(await settledWithin(never, 60_000, controller.signal)).toBe(false)
-  })
-})
-
-describe('createKeyedLock', () => {
-  it('runs tasks of one key one after another, in order, also past one that fails', async () => {
-    const lock = createKeyedLock()
-    const steps: string[] = []
-    const gates = [deferred<void>(), deferred<void>(), deferred<void>()]
-    const task = (i: number, fail = false) =>
-      lock.run('file', async () => {
-        steps.push(`begin ${i}`)
-        await gates[i]?.promise
-        steps.push(`end ${i}`)
-        if (fail) throw new Error(`task ${i} failed`)
-        return i
-      })
-    const results = [task(0), task(1, true), task(2)]
-    const failed = expect(results[1]).rejects.toThrow('task 1 failed')
-    for (const gate of gates.reverse()) gate.resolve()
-    expect(await results[0]).toBe(0)
-    await failed
-    expect(await results[2]).toBe(2)
-    expect(steps).toEqual(['begin 0', 'end 0', 'begin 1', 'end 1', 'begin 2', 'end 2'])
-  })
-
-  it('runs tasks of other keys at once', async () => {
-    const lock = createKeyedLock()
-    const gate = deferred<void>()
-    const slow = lock.run('a', () => gate.promise)
-    expect(await lock.run('b', async () => 'done')).toBe('done')
-    gate.resolve()
-    await slow
   })
 })

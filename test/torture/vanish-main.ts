@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { callApi } from '../helpers/host.js'
 import type { TortureOptions, TortureResult } from './main.js'
-import { createWorld, type FaultyHost, grant, inspectCounts, spawnHost, startFaulty, stop } from './world.js'
+import { createWorld, type FaultyHost, grant, heapOf, inspectCounts, spawnHost, startFaulty, stop } from './world.js'
 
 /** Growth of the heap in use after a collection that is still called flat, in MiB: caches that fill up. A leak of 2 KiB a cycle shows. */
 const HEAP_MIB = 4
@@ -12,7 +12,7 @@ const WARM_UP = 200
 
 interface Size {
   handles: number
-  /** MiB in use after a collection: resident memory tells when V8 collected last, not what is kept. */
+  /** MiB in use after a collection. */
   heap: number
 }
 
@@ -86,11 +86,8 @@ async function gone(socket: Socket): Promise<void> {
   await closed
 }
 
-async function sizeOf({ child, lines }: FaultyHost): Promise<Size> {
-  const told = once(lines, 'line') as Promise<[string]>
-  child.stdin?.write('heap\n')
-  const { heap } = JSON.parse((await told)[0]) as { heap: number }
-  return { handles: readdirSync(`/proc/${child.pid}/fd`).length, heap: heap / 1024 / 1024 }
+async function sizeOf(host: FaultyHost): Promise<Size> {
+  return { handles: readdirSync(`/proc/${host.child.pid}/fd`).length, heap: await heapOf(host) }
 }
 
 /** What the host holds once it has noticed that everybody is gone: it has answered, and two looks in a row are alike. */

@@ -142,3 +142,10 @@ export function inspectCounts({ home }: World): { attachments: number; operation
     db.close()
   }
 }
+
+/** MiB of heap that a host started with `--expose-gc` keeps: resident memory tells when V8 collected last, not what is kept. */
+export async function heapOf({ child, lines }: FaultyHost): Promise<number> {
+  const told = once(lines, 'line') as Promise<[string]>
+  child.stdin?.write('heap\n')
+  return (JSON.parse((await told)[0]) as { heap: number }).heap / 1024 / 1024
+}
