@@ -10,81 +10,88 @@ import { createWorld, type FaultyHost, grant, spawnHost, startFaulty, stop, type
 
 /** How much slower a full database may be. */
 const RATIO = 2
-const ROUNDS = 40
+const ROUNDS = 200
 
-interface Times {
-  list: number
-  replay: number
-  call: number
-}
-
-/** What the owner's list, a replay and a new call cost beside so many operations, and beside none. */
+/**
+ * What the owner's list, a replay and a new call cost beside so many operations, and beside none. Both hosts are up
+ * and are asked in turn, so that whatever else the machine does weighs on both.
+ */
 export async function main({ rows, say }: Pick<TortureOptions, 'rows' | 'say'>): Promise<TortureResult> {
-  const world = createWorld()
+  const worlds = [createWorld(), createWorld()] as const
   try {
-    const place = await withHost(world, (host) => grant(host, world))
-    const empty = await measure(world, place)
-    await fill(world, place, rows)
+    const none = await place(worlds[0], 0)
+    const all = await place(worlds[1], rows)
     say(`${rows} rows are there`)
-    const full = await measure(world, place)
     const figures: TortureResult['figures'] = [['operation rows', rows]]
     const faults: string[] = []
     for (const what of ['list', 'replay', 'call'] as const) {
-      const ratio = full[what] / empty[what]
-      figures.push([
-        `${what}: ms beside none, beside all, ratio`,
-        `${empty[what].toFixed(2)}, ${full[what].toFixed(2)}, ${ratio.toFixed(2)}`,
-      ])
+      const [empty, full] = await inTurn(none.deeds[what], all.deeds[what])
+      const ratio = full / empty
+      const text = [empty, full, ratio].map((n) => n.toFixed(2)).join(', ')
+      figures.push([`${what}: ms beside none, beside all, ratio`, text])
       if (ratio > RATIO) faults.push(`${what} takes ${ratio.toFixed(2)} times as long`)
     }
+    await none.close()
+    await all.close()
     return { figures, faults }
   } finally {
-    world.close()
+    for (const world of worlds) world.close()
   }
 }
 
-type Place = Awaited<ReturnType<typeof grant>>
-
-async function withHost<T>(world: World, work: (host: FaultyHost) => Promise<T>): Promise<T> {
-  const host = await startFaulty(world, undefined, spawnHost(world))
-  if (host === undefined) throw new Error('the host did not start')
-  try {
-    return await work(host)
-  } finally {
+/** A host over a database with so many operations, and a client of it. */
+async function place(world: World, rows: number) {
+  const first = await started(world)
+  const granted = await grant(first, world)
+  await stop(first)
+  await fill(world, granted, rows)
+  const host = await started(world)
+  const client = await connectClient(world, granted.connection, 'v1', { session: granted.session })
+  writeFileSync(join(world.workspace, 'a.txt'), '.')
+  const write = (key: string) => client.call('Write', { path: 'a.txt', content: key, _kiki: { idempotency_key: key } })
+  await write('replayed')
+  const deeds = {
+    list: () => callApi(host.socket, 'GET', '/api/operations?limit=50'),
+    replay: () => write('replayed'),
+    call: (i: number) => write(`new ${i}`),
+  }
+  const close = async () => {
+    await client.close()
     await stop(host)
   }
+  return { deeds, close }
 }
 
-/** Medians in milliseconds. */
-function measure(world: World, { connection, session }: Place): Promise<Times> {
-  return withHost(world, async ({ socket }) => {
-    const client = await connectClient(world, connection, 'v1', { session })
-    writeFileSync(join(world.workspace, 'a.txt'), '.')
-    const write = (key: string) =>
-      client.call('Write', { path: 'a.txt', content: key, _kiki: { idempotency_key: key } })
-    const run = `${Math.round(performance.now())}`
-    await write(`${run} replayed`)
-    const times: Times = {
-      list: await median(() => callApi(socket, 'GET', '/api/operations?limit=50')),
-      replay: await median(() => write(`${run} replayed`)),
-      call: await median((i) => write(`${run} ${i}`)),
-    }
-    await client.close()
-    return times
-  })
+async function started(world: World): Promise<FaultyHost> {
+  const host = await startFaulty(world, undefined, spawnHost(world))
+  if (host === undefined) throw new Error('the host did not start')
+  return host
 }
 
-async function median(work: (i: number) => Promise<unknown>): Promise<number> {
-  const times: number[] = []
+type Deed = (i: number) => Promise<unknown>
+
+/** Medians in milliseconds, of the rounds after the first quarter. */
+async function inTurn(...deeds: [Deed, Deed]): Promise<[number, number]> {
+  const times: [number[], number[]] = [[], []]
   for (let i = 0; i < ROUNDS; i++) {
-    const before = performance.now()
-    await work(i)
-    if (i >= ROUNDS / 4) times.push(performance.now() - before)
+    for (const which of [0, 1] as const) {
+      const before = performance.now()
+      await deeds[which](i)
+      if (i >= ROUNDS / 4) times[which].push(performance.now() - before)
+    }
   }
+  return [median(times[0]), median(times[1])]
+}
+
+function median(times: number[]): number {
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0
 }
 
-async function fill({ home }: World, { connection, session }: Place, rows: number): Promise<void> {
+async function fill(
+  { home }: World,
+  { connection, session }: Awaited<ReturnType<typeof grant>>,
+  rows: number,
+): Promise<void> {
   const paths = homePaths(home)
   const files = { database: paths.database, marker: join(paths.keys, 'database'), ballast: paths.ballast }
   const store = openStore(files, (error) => {
