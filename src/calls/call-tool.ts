@@ -74,7 +74,7 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
     deps.connections.touch(connection)
     if (claim.kind === 'over') return deps.operations.replay(claim.row, limitsOf(connection))
     if (claim.kind === 'new') {
-      deps.sessions.touch(session.ref)
+      deps.sessions.touch(session)
       const waits = claim.live.row.status === 'accepted'
       void deps.operations.run(
         claim.live,

@@ -67,7 +67,7 @@ async function resume(deps: ControlDeps, { caller, connection, args }: Call): Pr
   openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
   const profile = deps.sessions.profileOf(session)
   await deps.sessions.attach(caller, session.ref)
-  deps.sessions.touch(session.ref)
+  deps.sessions.touch(session)
   await deps.events.emit('session.changed', { sessionRef: session.ref, connectionId: connection.id })
   await deps.events.emit('catalog.changed', { connectionId: connection.id, holder: caller.holder })
   const tools = sharedTools(connection, profile).map((tool) => tool.name)

@@ -9,14 +9,19 @@ const NEWLINE = 0x0a
  * that is no object, an unknown member) without a word, and its client waits for ever: here every request with a usable id
  * is answered (JSON-RPC 2.0 §5.1). It also copies what has arrived of a long line at every chunk; this one does not.
  * @param maxBytes longest line; a longer one ends the connection.
+ * @param takes sees every message first; true where it is dealt with.
  */
-export function createLineTransport(socket: Socket, maxBytes: number): Transport {
+export function createLineTransport(
+  socket: Socket,
+  maxBytes: number,
+  takes: (message: unknown) => boolean = () => false,
+): Transport {
   let closed = false
   const lines = createSplitter({
     separator: NEWLINE,
     maxBytes,
     onPiece: (line) => {
-      if (!closed) take(transport, line)
+      if (!closed) take(transport, line, takes)
     },
     onTooLong: () => {
       transport.onerror?.(new Error(`a line of more than ${maxBytes} bytes`))
@@ -47,13 +52,14 @@ export function createLineTransport(socket: Socket, maxBytes: number): Transport
   return transport
 }
 
-function take(transport: Transport, line: Buffer): void {
+function take(transport: Transport, line: Buffer, takes: (message: unknown) => boolean): void {
   let value: unknown
   try {
     value = JSON.parse(line.toString('utf8'))
   } catch {
     return // The bridge has answered what is no JSON; an empty line is nothing.
   }
+  if (takes(value)) return
   let message: JSONRPCMessage
   try {
     message = parseJSONRPCMessage(value)

@@ -1,15 +1,13 @@
-import { CLIENT_INFO_META_KEY, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { CLIENT_INFO_META_KEY, type ProgressNotificationParams, Server } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { callTool } from '../calls/call-tool.js'
-import type { Caller, ToolRequest } from '../calls/caller.js'
+import type { Caller } from '../calls/caller.js'
 import { authenticate } from '../calls/steps.js'
-import { CONTROL_TOOLS, type ControlDeps, findControl } from '../control/control.js'
+import { CONTROL_TOOLS, type ControlDeps } from '../control/control.js'
 import { visibleTools } from '../exposure/catalog.js'
-import { KikiError, messageOf } from '../lib/errors.js'
-import type { Log } from '../lib/log.js'
+import { KikiError } from '../lib/errors.js'
 import type { ToolDefinition } from '../tools/schema.js'
 import { INSTRUCTIONS } from './instructions.js'
-import { withoutOwnParameters } from './own-parameters.js'
+import { serveCall } from './serve-call.js'
 
 export interface ServerDeps extends ControlDeps {
   version: string
@@ -35,20 +33,13 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
 
   server.setRequestHandler('tools/list', async () => ({ tools: listTools(deps, caller, era) }))
 
-  server.setRequestHandler('tools/call', async (request, context) => {
-    const envelope: Record<string, unknown> = context.mcpReq.envelope ?? {}
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+    const envelope: Record<string, unknown> = mcpReq.envelope ?? {}
     const client = clientInfo(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion())
-    const from: Caller = { ...caller, client }
-    const call: ToolRequest = {
-      name: request.params.name,
-      arguments: withoutOwnParameters(client, request.params.arguments ?? {}),
-      signal: context.mcpReq.signal,
-    }
-    const onProgress = progressTo(context, deps.log)
-    if (onProgress !== undefined) call.onProgress = onProgress
-    const control = findControl(call.name)
-    const reply = control === undefined ? await callTool(deps, from, call) : await control.call(deps, from, call)
-    return { ...reply }
+    const fields = { name: params.name, arguments: params.arguments, progressToken: mcpReq._meta?.progressToken }
+    const notify = (progress: Record<string, unknown>) =>
+      mcpReq.notify({ method: 'notifications/progress', params: progress as ProgressNotificationParams })
+    return { ...(await serveCall(deps, { ...caller, client }, fields, { signal: mcpReq.signal, notify })) }
   })
 
   const unsubscribe = deps.events.on('catalog.changed', ({ connectionId, holder }) => {
@@ -62,28 +53,15 @@ export function createServer(deps: ServerDeps, principal: Principal, era: Era): 
   return server
 }
 
-/** What sends progress to the client, if it gave a token for it: 0 and "" are tokens, and none is ever made up (OP-09, FC-T09). */
-function progressTo({ mcpReq }: ServerContext, log: Log): ((message: string) => void) | undefined {
-  const progressToken = mcpReq._meta?.progressToken
-  if (progressToken === undefined) return undefined
-  let progress = 0
-  return (message) => {
-    progress++
-    mcpReq
-      .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
-      .catch((error: unknown) => log.debug({ error: messageOf(error) }, 'progress was not delivered'))
-  }
-}
-
 const clientInfoSchema = z.object({ name: z.string().max(200), version: z.string().max(100) })
 
 /** The client application as it names itself, if it does so in the form that MCP asks for. */
-function clientInfo(given: unknown): Caller['client'] {
+export function clientInfo(given: unknown): Caller['client'] {
   const info = clientInfoSchema.safeParse(given)
   return info.success ? info.data : undefined
 }
 
-function callerOf({ connectionId, holder, fixedSession }: Principal, era: Era): Caller {
+export function callerOf({ connectionId, holder, fixedSession }: Principal, era: Era): Caller {
   return { connectionId, holder: era === 'legacy' ? holder : 'grant', fixedSession }
 }
 

@@ -1,8 +1,11 @@
 import type { Socket } from 'node:net'
+import type { Implementation, Server, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import type { Caller } from '../calls/caller.js'
 import { messageOf } from '../lib/errors.js'
+import { createDirectCalls, type DirectCalls } from './direct-calls.js'
 import { createLineTransport } from './line-transport.js'
-import { createServer, type Principal, type ServerDeps } from './server.js'
+import { callerOf, clientInfo, createServer, type Principal, type ServerDeps } from './server.js'
 
 /** Longest line that a bridge may send, in bytes (GU-63). */
 const MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -42,11 +45,20 @@ export function createBridgeStreams(deps: ServerDeps): BridgeStreams {
 
   return {
     serve(socket, principal) {
-      const handle = serveStdio(({ era }) => createServer(deps, principal, era), {
-        transport: createLineTransport(socket, MAX_LINE_BYTES),
-        onerror: (error) =>
-          deps.log.debug({ connection: principal.connectionId, error: messageOf(error) }, 'bridge stream'),
-      })
+      let direct: DirectCalls | undefined
+      const transport = createLineTransport(socket, MAX_LINE_BYTES, (message) => direct?.take(message) ?? false)
+      const handle = serveStdio(
+        ({ era }) => {
+          const server = createServer(deps, principal, era)
+          if (era === 'legacy') direct = directCalls(deps, principal, server, transport)
+          return server
+        },
+        {
+          transport,
+          onerror: (error) =>
+            deps.log.debug({ connection: principal.connectionId, error: messageOf(error) }, 'bridge stream'),
+        },
+      )
       const close = async () => {
         open.delete(socket)
         await handle.close()
@@ -76,4 +88,25 @@ export function createBridgeStreams(deps: ServerDeps): BridgeStreams {
       await Promise.all([...open.values()].map((stream) => stream.close()))
     },
   }
+}
+
+/** The short way of a 2025-era stream, which ends with its server. */
+function directCalls(deps: ServerDeps, principal: Principal, server: Server, transport: Transport): DirectCalls {
+  const caller = callerOf(principal, 'legacy')
+  let named: Implementation | undefined
+  let from: Caller = caller
+  const callerNow = () => {
+    const given = server.getClientVersion()
+    if (given === undefined) return undefined
+    if (given !== named) from = { ...caller, client: clientInfo(given) }
+    named = given
+    return from
+  }
+  const direct = createDirectCalls(deps, callerNow, transport)
+  const { onclose } = server
+  server.onclose = () => {
+    onclose?.()
+    direct.end()
+  }
+  return direct
 }

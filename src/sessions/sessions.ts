@@ -212,8 +212,10 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
     /** Refs that anyone of this connection is attached to: what a stateless client's catalog is made of (design §7). */
     attachedToGrant: (connectionId: string): string[] => store.attachments.ofConnection(connectionId),
 
-    touch(ref: string): void {
+    /** Notes that it was used; written at most once a second, with the next commit. */
+    touch({ ref, lastActivityAt }: Session): void {
       const now = clock.now()
+      if (now - lastActivityAt < 1000 && now >= lastActivityAt) return
       store.commits.lazy(() => store.sessions.touch(ref, now))
     },
 

@@ -1,5 +1,6 @@
 import type { Database } from './database.js'
 import { statements } from './database.js'
+import { createRowCache } from './row-cache.js'
 
 export interface ConnectionRow {
   id: string
@@ -18,6 +19,7 @@ export type ConnectionTable = ReturnType<typeof connectionTable>
 
 export function connectionTable(db: Database) {
   const sql = statements(db)
+  const cache = createRowCache<ConnectionRow>(db)
   return {
     insert(row: Pick<ConnectionRow, 'id' | 'name' | 'kind' | 'grant_json' | 'expires_at' | 'created_at'>): void {
       sql(
@@ -26,7 +28,7 @@ export function connectionTable(db: Database) {
       ).run(row)
     },
     get(id: string): ConnectionRow | undefined {
-      return sql('SELECT * FROM connections WHERE id = ?').get(id) as ConnectionRow | undefined
+      return cache.get(id, () => sql('SELECT * FROM connections WHERE id = ?').get(id) as ConnectionRow | undefined)
     },
     list(): ConnectionRow[] {
       return sql('SELECT * FROM connections ORDER BY created_at, id').all() as ConnectionRow[]
@@ -37,12 +39,14 @@ export function connectionTable(db: Database) {
     update(
       row: Pick<ConnectionRow, 'id' | 'name' | 'grant_json' | 'expires_at' | 'policy_version' | 'updated_at'>,
     ): void {
+      cache.forget(row.id)
       sql(
         `UPDATE connections SET name = @name, grant_json = @grant_json, expires_at = @expires_at,
            policy_version = @policy_version, updated_at = @updated_at WHERE id = @id`,
       ).run(row)
     },
     setStatus(id: string, status: ConnectionRow['status'], now: number): void {
+      cache.forget(id)
       sql('UPDATE connections SET status = ?, updated_at = ?, policy_version = policy_version + ? WHERE id = ?').run(
         status,
         now,
@@ -51,9 +55,11 @@ export function connectionTable(db: Database) {
       )
     },
     touch(id: string, now: number): void {
+      cache.forget(id)
       sql('UPDATE connections SET last_used_at = ? WHERE id = ?').run(now, id)
     },
     remove(id: string): void {
+      cache.forget(id)
       sql('DELETE FROM connections WHERE id = ?').run(id)
     },
     insertToken(hash: string, connectionId: string, now: number): void {

@@ -1,5 +1,6 @@
 import type { Database } from './database.js'
 import { statements } from './database.js'
+import { createRowCache } from './row-cache.js'
 
 export interface SessionRow {
   seq: number
@@ -27,6 +28,7 @@ export type SessionTable = ReturnType<typeof sessionTable>
 
 export function sessionTable(db: Database) {
   const sql = statements(db)
+  const cache = createRowCache<SessionRow>(db)
   return {
     insert(
       row: Pick<SessionRow, 'ref' | 'connection_id' | 'title' | 'workspace' | 'mode' | 'profile' | 'created_at'>,
@@ -37,7 +39,7 @@ export function sessionTable(db: Database) {
       ).run(row)
     },
     get(ref: string): SessionRow | undefined {
-      return sql('SELECT * FROM sessions WHERE ref = ?').get(ref) as SessionRow | undefined
+      return cache.get(ref, () => sql('SELECT * FROM sessions WHERE ref = ?').get(ref) as SessionRow | undefined)
     },
     list({ connectionId, status, limit, offset }: SessionFilter): SessionRow[] {
       return sql(
@@ -58,15 +60,19 @@ export function sessionTable(db: Database) {
       )
     },
     update(ref: string, change: { title: string; mode: string }): void {
+      cache.forget(ref)
       sql('UPDATE sessions SET title = @title, mode = @mode WHERE ref = @ref').run({ ref, ...change })
     },
     touch(ref: string, now: number): void {
+      cache.forget(ref)
       sql('UPDATE sessions SET last_activity_at = max(last_activity_at, ?) WHERE ref = ?').run(now, ref)
     },
     close(ref: string, now: number): void {
+      cache.forget(ref)
       sql("UPDATE sessions SET status = 'closed', closed_at = ? WHERE ref = ? AND status = 'open'").run(now, ref)
     },
     remove(ref: string): void {
+      cache.forget(ref)
       sql('DELETE FROM sessions WHERE ref = ?').run(ref)
     },
   }

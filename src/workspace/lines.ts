@@ -194,10 +194,12 @@ async function collect(source: ByteSource, file: TextFile, start: Start, request
   const page: Collected = { lines: [], ends: { lf: 0, crlf: 0 } }
   let { position, number } = start
   let room = Math.min(request.maxChars, MAX_PAGE_CHARS)
+  const reader = lineReader(source, file)
   while (position < source.size) {
     // Lines of one window are found without waiting for anything: a million of them would block the host.
     if (page.lines.length % LINES_PER_TURN === LINES_PER_TURN - 1) await setImmediate()
-    const line = page.lines.length < request.maxLines ? await nextLine(source, file, position) : undefined
+    const more = page.lines.length < request.maxLines
+    const line = more ? (reader.held(position) ?? (await reader.read(position))) : undefined
     const cost = line ? line.text.length + String(number).length + 2 : 0
     if (line === undefined || (cost > room && page.lines.length > 0)) {
       page.next = number
@@ -221,6 +223,44 @@ interface FoundLine {
   next: number
   /** Some bytes are no UTF-8. */
   invalid: boolean
+}
+
+/** Lines one after the other, most of them without waiting: `held` gives what the window has whole, `read` anything. */
+function lineReader(source: ByteSource, file: TextFile) {
+  let window: Buffer | undefined
+  let start = 0
+  const held = (position: number) => window && lineWithin(window, start, file, position)
+  return {
+    held,
+    async read(position: number): Promise<FoundLine> {
+      window = await source.at(position)
+      start = position
+      const line = held(position)
+      if (line !== undefined) return line
+      // It moves the window.
+      window = undefined
+      return nextLine(source, file, position)
+    },
+  }
+}
+
+/** The line from `position` on, if the window that begins at `start` holds it with its line end. */
+function lineWithin(window: Buffer, start: number, file: TextFile, position: number): FoundLine | undefined {
+  const from = position - start
+  const at = from < window.length ? findLineEnd(window, from, file.encoding) : -1
+  if (at < 0) return undefined
+  const bytes = window.subarray(from, at)
+  const whole = decode(bytes, file.encoding)
+  const cr = whole.endsWith('\r')
+  const length = cr ? whole.length - 1 : whole.length
+  const text = cutText(cr ? whole.slice(0, length) : whole, MAX_LINE_CHARS)
+  return {
+    text,
+    omitted: length - text.length,
+    end: cr ? 'crlf' : 'lf',
+    next: start + at + unitSize(file.encoding),
+    invalid: unitSize(file.encoding) === 1 && whole.includes('\ufffd') && !isUtf8(bytes),
+  }
 }
 
 /** One line, of which no more than a window is held, however long it is. */
