@@ -1,17 +1,23 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { type BigIntStats, read as readCallback, readSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { KikiError } from '../lib/errors.js'
 import { countLineEnds, type Detected, type LineEnds, wholeCharacters } from './encoding.js'
 
 const readAsync = promisify(readCallback)
 
-/** Bytes that are held of a file at a time, and the distance between two marks of its index. */
-export const WINDOW_BYTES = 512 * 1024
-/** Files up to this size are read by synchronous calls, which cost a fraction of asynchronous ones (spec/speed.md). */
-const SYNC_BYTES = 1024 * 1024
-/** Files up to this size are read through once, so that their SHA-256 and number of lines are known (FI-01). */
+/** Bytes that are held of a file at a time, and the least distance between two marks of its index. */
+export const WINDOW_BYTES = 64 * 1024
+/** Most marks of one index: those of a larger file lie farther apart. */
+const MAX_MARKS = 4096
+/** Windows that are read without letting others have a turn (1 MiB). */
+const WINDOWS_PER_TURN = 16
+/**
+ * Files up to this size are read through once, so that their SHA-256 and number of lines are known (FI-01), and by
+ * synchronous calls, which cost a fraction of asynchronous ones (spec/speed.md).
+ */
 export const WHOLE_FILE_BYTES = 16 * 1024 * 1024
 /** An index is kept only where the file had been left alone this long: until then a change may not move its time stamp. */
 const SETTLED_MS = 2000
@@ -45,7 +51,7 @@ export function byteSource(fd: number, size: number, signal: AbortSignal): ByteS
       length = 0
       while (length < wanted) {
         const count =
-          size <= SYNC_BYTES
+          size <= WHOLE_FILE_BYTES
             ? readSync(fd, buffer, length, wanted - length, position + length)
             : (await readAsync(fd, buffer, length, wanted - length, position + length)).bytesRead
         // Somebody cut the file short meanwhile: it ends here.
@@ -65,6 +71,8 @@ export interface LineIndex {
   marks: { position: number; ends: number }[]
   /** All before this was looked at. */
   position: number
+  /** Looked at so far. */
+  windows: number
   ends: LineEnds
   /** The last unit looked at is a line end, so that nothing begins after it. */
   atLineStart: boolean
@@ -79,6 +87,7 @@ export function newLineIndex(file: TextFile, size: number): LineIndex {
     file,
     marks: [{ position: file.bom, ends: 0 }],
     position: 0,
+    windows: 0,
     ends: { lf: 0, crlf: 0, cr: false },
     atLineStart: true,
     done: false,
@@ -97,7 +106,10 @@ export async function extendIndex(index: LineIndex, source: ByteSource): Promise
   countLineEnds(text, index.file.encoding, index.ends)
   if (text.length > 0) index.atLineStart = endsWithLineEnd(text, index.file.encoding)
   index.position += bytes.length
-  index.marks.push({ position: index.position, ends: lineEnds(index) })
+  const apart = Math.max(WINDOW_BYTES, source.size / MAX_MARKS)
+  if (index.position - (index.marks.at(-1)?.position ?? 0) >= apart)
+    index.marks.push({ position: index.position, ends: lineEnds(index) })
+  if (++index.windows % WINDOWS_PER_TURN === 0) await setImmediate()
   if (!last) return
   index.done = true
   if (index.hash) index.sha256 = index.hash.digest('hex')
