@@ -19,6 +19,21 @@ export interface Removed {
   entries: number
 }
 
+/** What a removal would take, without taking it; entries are real paths, the thing itself last. @throws KikiError as {@link removeFile}. */
+export function previewRemoval(workspace: Workspace, path: string): { display: string; entries: string[] } {
+  const place = walk(workspace, path, { follow: false })
+  try {
+    if (place.node === undefined) throw missing(workspace, path, place.folder, place.missing[0] ?? path)
+    if (!place.node.stat.isDirectory()) return { display: place.display, entries: [place.path] }
+    const entries = treeOf(workspace, place, place.node, MAX_KEPT_BYTES)
+    return { display: place.display, entries: entries.map((entry) => entry.path) }
+  } catch (error) {
+    throw fileError(error, place.display)
+  } finally {
+    place.close()
+  }
+}
+
 /** Entries that are removed between two turns of the event loop. */
 const BATCH = 16
 

@@ -6,7 +6,7 @@ import { descend, type Held, type Node } from './descend.js'
 import { changedMeanwhile, homeDenied, notRemovable } from './errors.js'
 import { displayOf } from './paths.js'
 import type { Place } from './walk.js'
-import type { Workspace } from './workspace.js'
+import { mustNotBeRefused, type Workspace } from './workspace.js'
 
 export interface TreeEntry {
   /** Absolute real path. */
@@ -55,6 +55,7 @@ function take(gathering: Gathering, path: string, node: Node, depth: number): vo
   const { workspace } = gathering
   const { stat } = node
   const display = displayOf(workspace, path)
+  mustNotBeRefused(workspace, path)
   if (workspace.fence.isHome(stat) || workspace.fence.holds(stat)) throw homeDenied(display)
   if (stat.isDirectory()) gather(gathering, heldAs(path, node), depth + 1)
   else if (stat.isFile()) gathering.bytes += stat.size
