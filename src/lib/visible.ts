@@ -7,4 +7,4 @@ export function visible(text: string): string {
 }
 
 const HIDDEN =
-  /[\p{Cf}\p{Co}\p{Cn}\p{Surrogate}\p{Zl}\p{Zp}\u{115f}\u{1160}\u{3164}\u{ffa0}\u{fe00}-\u{fe0f}\u{e0100}-\u{e01ef}]|(?![\n\t])\p{Cc}/gu
+  /[\p{Cf}\p{Co}\p{Cn}\p{Surrogate}\p{Zl}\p{Zp}\u{115f}\u{1160}\u{3164}\u{ffa0}]|[\u{fe00}-\u{fe0f}]|[\u{e0100}-\u{e01ef}]|(?![\n\t])\p{Cc}/gu
