@@ -1,6 +1,6 @@
 import { readlinkSync, rmdirSync, unlinkSync } from 'node:fs'
-import { setImmediate } from 'node:timers/promises'
 import { KikiError } from '../lib/errors.js'
+import { createPace, runInSlices } from '../lib/slices.js'
 import { descend, type Node } from './descend.js'
 import { cancelled, changedMeanwhile, fileError, homeDenied, notRegular, notRemovable } from './errors.js'
 import { type ChangeContext, identityOf } from './files.js'
@@ -18,9 +18,6 @@ export interface Removed {
   /** What was removed, the thing itself included. */
   entries: number
 }
-
-/** Entries that are removed between two turns of the event loop. */
-const BATCH = 16
 
 /**
  * Removes a file, a link (never what it points to) or, with `recursive`, a folder; everything is recorded before (FI-12).
@@ -46,7 +43,7 @@ export async function removeFile(
     }
     requireRemovable(context.workspace, place, place.node)
     if (options.recursive !== true) throw needsRecursive(place.display)
-    const entries = treeOf(context.workspace, place, place.node, MAX_KEPT_BYTES)
+    const entries = await runInSlices(treeOf(context.workspace, place, place.node, MAX_KEPT_BYTES), context.signal)
     await removeTree(context, place, entries)
     syncFolder(descend.at(place.folder, '.'))
     return { path: place.path, display: place.display, type: 'directory', entries: entries.length }
@@ -72,8 +69,9 @@ export function requireRemovable(workspace: Workspace, place: Place, node: Node)
 }
 
 async function removeTree(context: ChangeContext, top: Place, entries: readonly TreeEntry[]): Promise<void> {
+  const pause = createPace()
   for (const [index, entry] of entries.entries()) {
-    if (index % BATCH === BATCH - 1) await setImmediate()
+    await pause()
     if (context.signal.aborted) throw partly(top.display, index, entries.length)
     removeEntry(context, entry)
   }
