@@ -113,8 +113,21 @@ export function createOperations(deps: OperationsDeps) {
   async function reveal(live: Live): Promise<void> {
     if (live.recorded) return
     live.recorded = true
-    await store.commits.quick(() => store.operations.insert(live.row))
+    try {
+      await store.commits.quick(() => store.operations.insert(live.row))
+    } catch (error) {
+      live.recorded = false
+      throw error
+    }
     changed(live.row, live.row.status)
+  }
+
+  /** The row as it stands, what waits to be written included. */
+  function recordOf(id: string): OperationRow | undefined {
+    const row = store.operations.get(id)
+    if (row !== undefined && isTerminal(row.status)) return row
+    store.commits.flush()
+    return store.operations.get(id)
   }
 
   /** The reply to a call: its result if it ends within `waitMs`, else a receipt (OP-08); progress meanwhile (OP-09). */
@@ -125,7 +138,7 @@ export function createOperations(deps: OperationsDeps) {
     quiet()
     if (inTime) return ended(facts, await live.ended.promise, limits)
     await reveal(live)
-    const status = store.operations.get(live.id)?.status ?? live.row.status
+    const status = recordOf(live.id)?.status ?? live.row.status
     if (isTerminal(status)) return ended(facts, await live.ended.promise, limits)
     return receipt({ ...facts, status, tool: live.tool, createdAt: live.acceptedAt, outputSoFar: live.lastProgress })
   }
@@ -153,7 +166,7 @@ export function createOperations(deps: OperationsDeps) {
     } else {
       await endIdle(deps, id)
     }
-    return store.operations.get(id)
+    return recordOf(id)
   }
 
   async function giveUp(live: Live): Promise<void> {
@@ -184,8 +197,7 @@ export function createOperations(deps: OperationsDeps) {
     async find(connectionId: string, id: string): Promise<OperationRow> {
       const live = lives.get(id)
       if (live !== undefined) await reveal(live)
-      else store.commits.flush()
-      const row = store.operations.get(id)
+      const row = recordOf(id)
       if (row === undefined || row.connection_id !== connectionId) {
         throw new KikiError('operation_unavailable', 'There is no such operation for this connection.', {
           hint: 'Call kiki_operation with {"action":"list"} for the recent ones of a session.',
