@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.js'
 import { type OperationRow, TERMINAL, type TerminalStatus } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import { type ClaimRequest, earlier, newRow, recheck } from './claim.js'
-import { endIdle, endUnseen, withoutResult } from './endings.js'
+import { endIdle, endUnseen, type Reader, withoutResult } from './endings.js'
 import { finish } from './finish.js'
 import { createLive, type Live, type LiveTerms } from './live.js'
 import { decodeOutcome, type Outcome } from './outcome.js'
@@ -143,10 +143,10 @@ export function createOperations(deps: OperationsDeps) {
     return receipt({ ...facts, status, tool: live.tool, createdAt: live.acceptedAt, outputSoFar: live.lastProgress })
   }
 
-  /** The saved outcome of an operation that is over. */
-  function outcomeOf(row: OperationRow): Outcome {
+  /** The saved outcome of an operation that is over; what there is to say without one is said to its reader. */
+  function outcomeOf(row: OperationRow, reader: Reader = 'client'): Outcome {
     if (!isTerminal(row.status)) throw new Error(`operation ${row.id} is not over`)
-    if (row.result === null) return withoutResult(row, row.status)
+    if (row.result === null) return withoutResult(row, row.status, reader)
     return decodeOutcome(store, {
       id: row.id,
       status: row.status,
