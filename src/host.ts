@@ -2,15 +2,19 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import writeFileAtomic from 'write-file-atomic'
-import { runClaimed } from './calls/call-tool.js'
+import { createApprovals } from './approvals/approvals.js'
+import { adopt, type GateDeps, runClaimed } from './calls/call-tool.js'
 import { createRateLimit } from './calls/rate.js'
+import { durationMs } from './config/duration.js'
 import { environment } from './config/environment.js'
 import type { HomePaths } from './config/home.js'
+import type { LoadedConfig } from './config/load.js'
 import { prepareHome, readSecrets } from './config/prepare-home.js'
 import type { Config } from './config/schema.js'
 import { createEvents } from './events/events.js'
 import { createConnections } from './grants/connections.js'
 import { createCredentials } from './grants/credentials.js'
+import { createStandingRules } from './grants/standing-rules.js'
 import { httpServer, listenOnLoopback, listenOnSocket } from './http/listen.js'
 import { readStaticFiles } from './http/static.js'
 import { deferred } from './lib/async.js'
@@ -21,6 +25,7 @@ import { sha256 } from './lib/json.js'
 import { createLog } from './lib/log.js'
 import { readVersion } from './lib/version.js'
 import { createLifecycle } from './lifecycle/endings.js'
+import { createSettings } from './lifecycle/settings.js'
 import { createBridgeStreams } from './mcp/socket-endpoint.js'
 import { acceptBridges } from './mcp/upgrade.js'
 import { createOperations } from './operations/operations.js'
@@ -35,12 +40,17 @@ import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
 import { claimHome } from './store/lock.js'
 import { openStore } from './store/store.js'
+import { argumentsOf } from './tools/arguments-of.js'
 import { createHomeFence } from './workspace/fence.js'
 
 export interface HostOptions {
   /** The home's folder; made where it is missing. */
   home: string
   config: Config
+  /** Where a key stands in `config.toml`, for what is wrong with a rule (PO-05). */
+  locate?: LoadedConfig['locate']
+  /** Reads the configuration again when its file is saved (CF-04); without it only a restart does. */
+  reload?: () => Promise<LoadedConfig>
   clock?: Clock
   /** See {@link OnCommit}. */
   onCommit?: OnCommit | undefined
@@ -65,7 +75,7 @@ const PRUNE_EVERY_MS = 3_600_000
  * Starts the one host of a home: takes its lock, opens the database, recovers, listens (design §2).
  * @throws KikiError `conflict` when a host runs there already; DatabaseError when the database cannot be used.
  */
-export async function createHost({ home, config, clock = systemClock, onCommit }: HostOptions): Promise<Host> {
+export async function createHost({ home, clock = systemClock, onCommit, ...given }: HostOptions): Promise<Host> {
   const paths = prepareHome(home)
   const unlock = claimHome(paths)
   const undo: Step[] = [unlock]
@@ -76,7 +86,7 @@ export async function createHost({ home, config, clock = systemClock, onCommit }
     return ending
   }
   try {
-    const parts = await open({ paths, config, clock, onCommit, undo })
+    const parts = await open({ paths, clock, onCommit, undo, ...given })
     const listeners = await listen(parts, () => setImmediate(() => void close()))
     return { ...listeners, pid: process.pid, home: paths.dir, socket: paths.socket, close, closed: closed.promise }
   } catch (error) {
@@ -104,6 +114,8 @@ async function unwind(undo: Step[]): Promise<void> {
 interface Opening {
   paths: HomePaths
   config: Config
+  locate?: LoadedConfig['locate']
+  reload?: () => Promise<LoadedConfig>
   clock: Clock
   onCommit: OnCommit | undefined
   undo: Step[]
@@ -112,7 +124,7 @@ interface Opening {
 type Parts = Awaited<ReturnType<typeof open>>
 
 /** Everything that works behind the listeners; work of an earlier host is settled when this returns (GU-05). */
-async function open({ paths, config, clock, onCommit, undo }: Opening) {
+async function open({ paths, config, clock, onCommit, undo, locate = () => undefined, reload }: Opening) {
   const secrets = readSecrets(paths)
   const log = createLog({ file: join(paths.logs, 'kiki.log') }, config.log.level)
   undo.push(() => log.close())
@@ -128,8 +140,10 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
     log.error({ event, error: messageOf(error) }, 'an event handler failed'),
   )
   const fence = createHomeFence(paths.dir)
+  const rules = createStandingRules({ store, clock, argumentsOf })
+  const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
-  const sessions = createSessions({ store, clock, connections, profiles: () => config.profiles, fence })
+  const sessions = createSessions({ store, clock, connections, profiles: () => settings.current().profiles, fence })
   const operations = createOperations({ store, clock, events, log, bootId })
   const lifecycle = createLifecycle({
     store,
@@ -140,6 +154,11 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
     operations,
     changesFolder: paths.changes,
   })
+  const approvals = createApprovals({
+    ...{ store, clock, events, log, operations, rules },
+    expiry: () => durationMs(settings.current().approvals.expiry),
+    dispatch: (row) => runClaimed(gate, row),
+  })
   const processes = createProcesses({ dir: paths.run, log, env: environment() })
   undo.push(
     () => processes.close(),
@@ -147,7 +166,9 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
   )
   const credentials = createCredentials({ key: secrets.credentialKey, homeId: secrets.homeId, clock })
   const externalClients = config.experimental.external_clients
-  const gate = {
+  const gate: GateDeps = {
+    rules,
+    approvals,
     store,
     connections,
     sessions,
@@ -175,13 +196,17 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
     sessions,
     operations,
     lifecycle,
+    settings,
+    rules,
+    approvals,
     processes,
     credentials,
     externalClients,
     gate,
+    reload: () => settings.reload(lifecycle),
   }
   await settlePast(parts)
-  undo.push(keepPruning(parts))
+  undo.push(keepPruning(parts), approvals.keepExpiring(), settings.watch(lifecycle))
   return parts
 }
 
@@ -190,7 +215,7 @@ async function settlePast(parts: Parts): Promise<void> {
   const { store, clock, events, log, bootId, paths, gate, undo } = parts
   await store.commits.vital(() => store.boots.begin(bootId, process.pid, clock.now()))
   undo.push(() => store.commits.vital(() => store.boots.end(bootId, clock.now())))
-  const { accepted, unknown } = await recover({
+  const { accepted, waiting, unknown } = await recover({
     store,
     clock,
     events,
@@ -199,6 +224,7 @@ async function settlePast(parts: Parts): Promise<void> {
     changesFolder: paths.changes,
   })
   if (unknown > 0) log.warn({ operations: unknown }, 'the outcome of operations of an earlier host is unknown')
+  for (const row of waiting) adopt(gate, row)
   for (const row of accepted) {
     runClaimed(gate, row).catch((error: unknown) =>
       log.error({ operation: row.id, error: messageOf(error) }, 'an accepted operation could not be dispatched'),

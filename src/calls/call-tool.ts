@@ -1,4 +1,6 @@
+import type { Approvals } from '../approvals/approvals.js'
 import type { Connection } from '../grants/connections.js'
+import type { StandingRules } from '../grants/standing-rules.js'
 import type { Reply } from '../lib/content.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
@@ -8,10 +10,8 @@ import { type Live, tellProgress } from '../operations/live.js'
 import { limitsOf, type Operations, type Work } from '../operations/operations.js'
 import type { Outcome } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
-import { decide } from '../policy/decide.js'
-import { parseMode } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
-import type { Profile, Session, Sessions } from '../sessions/sessions.js'
+import type { Session, Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import type { Tool } from '../tools/tool.js'
@@ -20,14 +20,15 @@ import { createJournal } from '../workspace/journal.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { openWorkspace } from '../workspace/workspace.js'
 import type { Caller, ToolRequest } from './caller.js'
+import { judge } from './judge.js'
 import type { RateLimit } from './rate.js'
 import {
   type AuthenticateDeps,
+  asksNow,
   authenticate,
-  checkProfile,
   findTool,
   inlineWait,
-  mustBeAllowed,
+  mustNotBeDenied,
   type ParsedCall,
   parseArguments,
   withoutReplay,
@@ -40,6 +41,8 @@ export interface GateDeps extends AuthenticateDeps {
   operations: Operations
   processes: Processes
   rate: RateLimit
+  rules: StandingRules
+  approvals: Approvals
   log: Log
   /** Kiki's home, fenced off from every tool (PA-03). */
   fence: HomeFence
@@ -57,8 +60,8 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
     const profile = deps.sessions.profileOf(session)
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
-    const decision = decideFor(tool, connection, session, profile)
-    mustBeAllowed(decision)
+    const { decision, question } = judge(deps, { tool, args: call.args, connection, session, profile, workspace })
+    mustNotBeDenied(decision)
     countCall(deps.rate, connection, session, profile)
     const claim = await deps.operations.claim({
       connection,
@@ -70,16 +73,13 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
       client: caller.client,
       decision,
       lanes: lanesOf(connection, session, profile),
+      ...(question === undefined ? {} : { ask: (row) => deps.approvals.ask(row, question).id }),
     })
     deps.connections.touch(connection)
     if (claim.kind === 'over') return deps.operations.replay(claim.row, limitsOf(connection))
     if (claim.kind === 'new') {
       deps.sessions.touch(session)
-      const waits = claim.live.row.status === 'accepted'
-      void deps.operations.run(
-        claim.live,
-        waits ? decidedAgain(deps, claim.live.row) : workOf(deps, tool, call.args, workspace, connection),
-      )
+      start(deps, claim.live, workOf(deps, tool, call.args, workspace, connection))
     }
     return await follow(deps, claim.live, connection, call, request)
   } catch (error) {
@@ -87,16 +87,27 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
   }
 }
 
+/** Runs a claimed operation now; one that waits for its turn decides again then, and one that waits for the owner is run by the answer. */
+function start(deps: GateDeps, live: Live, work: Work): void {
+  const { row } = live
+  if (row.status === 'waiting_approval') deps.approvals.asked(row)
+  else void deps.operations.run(live, row.status === 'accepted' ? decidedAgain(deps, row) : work)
+}
+
 /** The lower half of the gate, for an operation that was accepted earlier: a late approval, or one left by a dead host. */
 export async function runClaimed(deps: GateDeps, row: OperationRow): Promise<void> {
+  await deps.operations.run(adopt(deps, row), decidedAgain(deps, row))
+}
+
+/** Makes an operation that waits known to this host, so that it can be waited for (GU-05). */
+export function adopt(deps: GateDeps, row: OperationRow): Live {
   const session = deps.sessions.require(row.session_ref)
   const profile = deps.sessions.knownProfileOf(session)
   const connection = narrowed(deps.connections.require(row.connection_id), profile)
-  const live = deps.operations.adopt(row, {
+  return deps.operations.adopt(row, {
     limits: limitsOf(connection),
     lanes: lanesOf(connection, session, profile),
   })
-  await deps.operations.run(live, decidedAgain(deps, row))
 }
 
 /**
@@ -131,8 +142,14 @@ export async function callAsOwner(
   return { operationId: claim.live.id, outcome: await claim.live.ended.promise }
 }
 
-/** The work of a call that had to wait: it begins only if the call would be allowed now as well (GU-02). */
-function decidedAgain(deps: GateDeps, row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments'>) {
+/**
+ * The work of a call that had to wait: it begins only if the call would be allowed now as well (GU-02). What the owner approved
+ * need not be asked about again; a denial stands above an approval.
+ */
+function decidedAgain(
+  deps: GateDeps,
+  row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments' | 'approval_id'>,
+) {
   return (live: Live) => {
     const granted = authenticate(deps, { connectionId: row.connection_id, holder: 'queue' })
     const tool = findTool(granted, row.tool)
@@ -140,24 +157,16 @@ function decidedAgain(deps: GateDeps, row: Pick<OperationRow, 'connection_id' | 
     const session = deps.sessions.require(row.session_ref)
     const profile = deps.sessions.profileOf(session)
     const connection = narrowed(granted, profile)
-    mustBeAllowed(decideFor(tool, connection, session, profile))
-    return workOf(deps, tool, args, workspaceOf(deps, connection, session), connection)(live)
+    const workspace = workspaceOf(deps, connection, session)
+    const { decision } = judge(deps, { tool, args, connection, session, profile, workspace })
+    mustNotBeDenied(decision)
+    if (decision.kind === 'ask' && row.approval_id === null) throw asksNow(decision)
+    return workOf(deps, tool, args, workspace, connection)(live)
   }
 }
 
 function workspaceOf(deps: GateDeps, connection: Connection, session: Session): Workspace {
   return openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
-}
-
-function decideFor(tool: Tool, connection: Connection, session: Session, profile: Profile | undefined) {
-  checkProfile(tool, connection, session, profile)
-  const profileMode = profile?.mode === undefined ? undefined : parseMode(profile.mode)
-  return decide({
-    tool,
-    ceiling: connection.grant.ceiling,
-    sessionMode: session.mode,
-    ...(profileMode === undefined ? {} : { profileMode }),
-  })
 }
 
 /** The tool's own run, with what it may use. */

@@ -136,19 +136,25 @@ export function invalidArguments(what: string, error: z.ZodError, given: unknown
   })
 }
 
-/** Lets an allowed call pass. @throws KikiError with the setting that refused it (GR-05). */
-export function mustBeAllowed(decision: Decision): void {
-  if (decision.kind === 'allow') return
-  if (decision.kind === 'deny') {
-    throw new KikiError(decision.code ?? 'permission_denied', decision.reason, {
-      hint: `The setting is ${decision.by}; only the owner can change it, in Kiki.`,
-      data: { setting: decision.by },
-    })
-  }
-  throw new KikiError('approval_unavailable', `${decision.reason} Nobody can be asked now, so nothing ran.`, {
-    hint: `The setting is ${decision.by}. This version of Kiki cannot ask yet: the owner can raise the mode to let such calls run.`,
+/** @throws KikiError with the decision's code where the standing policy denies the call. */
+export function mustNotBeDenied(decision: Decision): void {
+  if (decision.kind !== 'deny') return
+  throw new KikiError(decision.code ?? 'permission_denied', decision.reason, {
+    hint: `The setting is ${decision.by}; only the owner can change it, in Kiki.`,
     data: { setting: decision.by },
   })
+}
+
+/** For a call that was allowed when it was accepted and would have to be asked about by the time it can begin. */
+export function asksNow(decision: Decision): KikiError {
+  return new KikiError(
+    'approval_unavailable',
+    `${decision.reason} It was not asked about when it was accepted; nothing ran.`,
+    {
+      hint: 'Call it again with a new key: the owner is asked then.',
+      data: { setting: decision.by },
+    },
+  )
 }
 
 /** How long a call waits before it is answered by a receipt: the call's wish within the connection's cap (OP-08). */

@@ -56,12 +56,13 @@ function stoppedByOwner(paths: HomePaths): KikiError {
 }
 
 async function foreground({ output }: CommandContext, paths: HomePaths, flags: StartFlags, command: Command) {
-  const { config, warnings } = await loadConfig({ file: paths.config, flags: configFlags(flags) })
+  const load = () => loadConfig({ file: paths.config, flags: configFlags(flags) })
+  const { config, warnings, locate } = await load()
   for (const warning of warnings) await output.note(`warning: ${formatProblem(warning)}`)
   // From before the start: a signal that comes meanwhile closes the host as soon as it is there.
   const signal = firstSignal()
   try {
-    const host = await openHost({ home: paths.dir, config }, command)
+    const host = await openHost({ home: paths.dir, config, locate, reload: load }, command)
     const closing = signal.came.then(() => host.close())
     // Awaited below, where a failure is reported.
     closing.catch(() => undefined)

@@ -2,6 +2,14 @@
 export interface EventMap {
   /** An operation was accepted, began or ended. */
   'operation.changed': { operationId: string; connectionId: string; sessionRef: string; status: string }
+  /** The owner was asked (`asked`), or has answered (`approved`, `denied`). */
+  'approval.changed': {
+    approvalId: string
+    operationId: string
+    connectionId: string
+    sessionRef: string
+    state: string
+  }
   /** A session was made, attached, changed or closed. */
   'session.changed': { sessionRef: string; connectionId: string }
   /** A connection's grant or status changed. */

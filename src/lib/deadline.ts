@@ -25,6 +25,8 @@ export interface SavedDeadlines {
   /** Notes a deadline as soon as it is known: from here on no step of the wall clock can put it off (GU-44). */
   see(id: string, wall: number): void
   hasPassed(id: string, wall: number): boolean
+  /** Forgets all others. */
+  keep(ids: ReadonlySet<string>): void
 }
 
 export function createSavedDeadlines(clock: Clock): SavedDeadlines {
@@ -39,5 +41,8 @@ export function createSavedDeadlines(clock: Clock): SavedDeadlines {
   return {
     see: (id, wall) => void of(id, wall),
     hasPassed: (id, wall) => hasPassed(clock, of(id, wall)),
+    keep(ids) {
+      for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id)
+    },
   }
 }

@@ -20,6 +20,11 @@ export interface LifecycleDeps {
   changesFolder: string
 }
 
+interface Filter {
+  connectionId?: string
+  sessionRef?: string
+}
+
 export type Lifecycle = ReturnType<typeof createLifecycle>
 
 /** What pause, revoke, policy change, session close and deletion bring about. Each is one transaction before any work is stopped. */
@@ -32,8 +37,8 @@ export function createLifecycle(deps: LifecycleDeps) {
   }
 
   /** Ends the rows of unfinished work inside a transaction; the work itself is stopped after it. */
-  function endRows(filter: { connectionId?: string; sessionRef?: string }): OperationRow[] {
-    const rows = store.operations.unfinished(filter)
+  function endRows(filter: Filter, only: (row: OperationRow) => boolean = () => true): OperationRow[] {
+    const rows = store.operations.unfinished(filter).filter(only)
     for (const row of rows) {
       store.operations.end(row.id, {
         status: 'cancelled',
@@ -48,7 +53,7 @@ export function createLifecycle(deps: LifecycleDeps) {
   }
 
   /** Stops whatever of this connection or session still runs, reads included, and waits until it has ended. */
-  async function stopWork(filter: { connectionId?: string; sessionRef?: string }, reason: string): Promise<void> {
+  async function stopWork(filter: Filter, reason: string): Promise<void> {
     const lives = deps.operations
       .lives()
       .filter(
@@ -59,28 +64,42 @@ export function createLifecycle(deps: LifecycleDeps) {
     await Promise.all(lives.map((live) => deps.operations.cancel(live.id, reason)))
   }
 
-  /** Decided within the transaction: what is revoked meanwhile stays revoked. */
-  async function setStatus(id: string, status: 'active' | 'paused'): Promise<void> {
-    await store.commits.vital(() => {
+  /** Decided within the transaction: what is revoked meanwhile stays revoked. @returns what was waiting and is cancelled. */
+  async function setStatus(id: string, status: 'active' | 'paused'): Promise<OperationRow[]> {
+    return store.commits.vital(() => {
       if (connections.require(id).status === 'revoked') {
         throw new KikiError('conflict', `Connection ${id} is revoked; that cannot be taken back.`, {
           hint: 'Make a new one with `kiki connections add`.',
         })
       }
       store.connections.setStatus(id, status, clock.now())
+      return status === 'paused' ? endRows({ connectionId: id }, (row) => row.status !== 'running') : []
     })
   }
 
   return {
-    /** Stops new calls; a side effect that runs goes on to its end (AP-09). */
-    async pause(id: string): Promise<void> {
-      await setStatus(id, 'paused')
+    /** Stops new calls and cancels what waits; a side effect that runs goes on to its end (AP-09). */
+    async pause(id: string): Promise<{ cancelled: number }> {
+      const rows = await setStatus(id, 'paused')
+      await Promise.all(rows.map((row) => deps.operations.cancel(row.id, 'The owner paused the connection.')))
       await connectionEvent(id, 'paused')
+      return { cancelled: rows.length }
     },
 
     async resume(id: string): Promise<void> {
       await setStatus(id, 'active')
       await connectionEvent(id, 'active')
+    },
+
+    /** The standing rules were narrowed: every connection's policy is another, and its unfinished work is cancelled (AP-08). */
+    async policyChanged(): Promise<{ cancelled: number }> {
+      const rows = await store.commits.vital(() => {
+        store.connections.raisePolicyVersions(clock.now())
+        return endRows({})
+      })
+      await Promise.all(rows.map((row) => deps.operations.cancel(row.id, "The owner's rules changed.")))
+      for (const { id, status } of connections.list()) await connectionEvent(id, status)
+      return { cancelled: rows.length }
     },
 
     /** State, policy version, unfinished work and tokens in one transaction, before anything is stopped (GU-30). */
@@ -166,8 +185,11 @@ export function createLifecycle(deps: LifecycleDeps) {
       await sessionEvent(session.connectionId, ref)
     },
 
-    /** Ends all work before the host stops. */
-    stopAll: (): Promise<void> => stopWork({}, "Kiki's host is stopping."),
+    /** Ends all work before the host stops; what waits for the owner goes on waiting (AP-02). */
+    async stopAll(): Promise<void> {
+      const working = deps.operations.lives().filter((live) => !live.waiting)
+      await Promise.all(working.map((live) => deps.operations.cancel(live.id, "Kiki's host is stopping.")))
+    },
   }
 
   async function sessionEvent(connectionId: string, ref: string): Promise<void> {

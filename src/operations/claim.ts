@@ -25,6 +25,11 @@ export interface ClaimRequest {
   /** What it is counted among while it runs; without any it never waits for its turn. */
   lanes: readonly Lane[]
   parentId?: string
+  /**
+   * Where the owner must be asked: makes the question of the new row within the claiming transaction and returns its id.
+   * @throws KikiError `approval_unavailable`.
+   */
+  ask?: (row: NewOperation) => string
 }
 
 /** RFC 8785 form of the arguments and the SHA-256 that tells one call from another (GU-10). */
@@ -33,12 +38,28 @@ export function fingerprint(tool: string, args: unknown): { canonical: string; h
   return { canonical, hash: sha256(`${tool}\n${canonical}`) }
 }
 
-/** The row that a claim would insert; `running` unless it must wait for its turn. */
+/** Unfinished side effects of one connection (GU-63). */
+export const MAX_UNFINISHED = 50
+
+/** Within the claiming transaction. @throws KikiError `rate_limited`. */
+export function mustHaveRoom(store: Store, row: Pick<NewOperation, 'connection_id' | 'effect'>): void {
+  if (row.effect === 'read' || store.operations.countUnfinished(row.connection_id) < MAX_UNFINISHED) return
+  throw new KikiError(
+    'rate_limited',
+    `This connection has ${MAX_UNFINISHED} side effects that are not over; nothing ran.`,
+    {
+      hint: 'Wait for some of them with kiki_operation {"action":"wait"}, or cancel them.',
+      data: { setting: 'unfinished side effects', limit: MAX_UNFINISHED },
+    },
+  )
+}
+
+/** The row that a claim would insert; `running` unless it must wait for its turn, or for the owner. */
 export function newRow(
   request: ClaimRequest,
   now: number,
   bootId: string,
-  status: 'running' | 'accepted',
+  status: 'running' | 'accepted' | 'waiting_approval',
 ): NewOperation {
   const { canonical, hash } = fingerprint(request.tool, request.args)
   return {
@@ -117,6 +138,17 @@ export function recheck(
       hint: 'Call kiki_session with {"action":"list"} for the open ones.',
     })
   }
+}
+
+/** Within the transaction that begins it: the owner's yes to this very operation under this very policy is on disk (GU-02, AP-05). */
+export function mustBeApproved(store: Store, row: Pick<NewOperation, 'id' | 'approval_id' | 'policy_version'>): void {
+  if (row.approval_id === null) return
+  const approval = store.approvals.get(row.approval_id)
+  const stands = approval?.answer === 'approved' && approval.operation_id === row.id
+  if (stands && approval.policy_version === row.policy_version) return
+  throw new KikiError('cancelled', 'It is not approved; nothing ran.', {
+    hint: 'Call again: the owner is asked again.',
+  })
 }
 
 export function connectionPaused(): KikiError {

@@ -1,6 +1,6 @@
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
-import { recheck } from './claim.js'
+import { mustBeApproved, recheck } from './claim.js'
 import type { Live } from './live.js'
 import type { OperationsDeps, Work } from './operations.js'
 import { encodeOutcome, type Outcome } from './outcome.js'
@@ -40,6 +40,7 @@ async function begin({ store, clock, bootId }: OperationsDeps, live: Live): Prom
   if (!live.recorded) return recheck(store, live.row)
   await store.commits.durable(() => {
     recheck(store, live.row)
+    mustBeApproved(store, live.row)
     if (!store.operations.start(live.id, bootId, now))
       throw new KikiError('cancelled', 'It was cancelled before it began.')
   })

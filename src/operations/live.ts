@@ -25,6 +25,8 @@ export interface Live {
   recorded: boolean
   /** True once the tool's own code has been called. */
   began: boolean
+  /** Nobody carries it out yet: it waits for the owner's approval. */
+  waiting: boolean
   cancelRequested: boolean
   controller: AbortController
   /** Resolves once the outcome is committed; never rejects. */
@@ -55,6 +57,7 @@ export function createLive(row: NewOperation, { limits, lanes }: LiveTerms, reco
     row,
     recorded,
     began: false,
+    waiting: row.status === 'waiting_approval',
     cancelRequested: false,
     controller: new AbortController(),
     ended: deferred(),

@@ -7,7 +7,7 @@ import { KikiError } from '../lib/errors.js'
 import type { Log } from '../lib/log.js'
 import { type OperationRow, TERMINAL, type TerminalStatus } from '../store/operations.js'
 import type { Store } from '../store/store.js'
-import { type ClaimRequest, earlier, newRow, recheck } from './claim.js'
+import { type ClaimRequest, earlier, mustHaveRoom, newRow, recheck } from './claim.js'
 import { endIdle, endUnseen, type Reader, withoutResult } from './endings.js'
 import { finish } from './finish.js'
 import { createLive, type Live, type LiveTerms } from './live.js'
@@ -61,11 +61,13 @@ export function createOperations(deps: OperationsDeps) {
    * with a key, is on disk when this returns; a plain read is recorded when it ends (GU-08).
    */
   async function claim(request: ClaimRequest): Promise<Claim> {
-    const slot = slots.tryTake(request.lanes)
-    const row = newRow(request, clock.now(), bootId, slot === undefined ? 'accepted' : 'running')
+    // What waits for the owner holds no slot meanwhile.
+    const slot = request.ask === undefined ? slots.tryTake(request.lanes) : undefined
+    const status = request.ask !== undefined ? 'waiting_approval' : slot === undefined ? 'accepted' : 'running'
+    const row = newRow(request, clock.now(), bootId, status)
     const live = createLive(row, { limits: limitsOf(request.connection), lanes: request.lanes }, false)
     live.release = slot
-    if (request.effect === 'read' && request.key === undefined) {
+    if (request.effect === 'read' && request.key === undefined && request.ask === undefined) {
       lives.set(live.id, live)
       return { kind: 'new', live }
     }
@@ -73,8 +75,15 @@ export function createOperations(deps: OperationsDeps) {
       const before = await store.commits.durable(() => {
         const found = earlier(store, row)
         if (found !== undefined) return found
-        if (request.byOwner !== true) recheck(store, row)
+        if (request.byOwner !== true) {
+          recheck(store, row)
+          mustHaveRoom(store, row)
+        }
         store.operations.insert(row)
+        if (request.ask !== undefined) {
+          row.approval_id = request.ask(row)
+          store.operations.setApproval(row.id, row.approval_id)
+        }
         live.recorded = true
         lives.set(live.id, live)
         return undefined
@@ -97,6 +106,7 @@ export function createOperations(deps: OperationsDeps) {
 
   /** Carries an operation out, once, and commits how it ended before anyone is told (GU-03). Never rejects. */
   async function run(live: Live, work: Work): Promise<void> {
+    live.waiting = false
     const release = live.release ?? (await slots.take(live.lanes, live.controller.signal))
     try {
       const finished = await finish(deps, live, work)
@@ -158,7 +168,10 @@ export function createOperations(deps: OperationsDeps) {
   /** Stops the work. A finished operation stays as it is; work whose end is not seen in time is `outcome_unknown` (OP-11). */
   async function cancel(id: string, reason: string): Promise<OperationRow | undefined> {
     const live = lives.get(id)
-    if (live !== undefined) {
+    if (live?.waiting === true) {
+      await endIdle(deps, id)
+      settle(id)
+    } else if (live !== undefined) {
       live.cancelRequested = true
       await reveal(live)
       live.controller.abort(new KikiError('cancelled', reason))
@@ -171,10 +184,16 @@ export function createOperations(deps: OperationsDeps) {
 
   async function giveUp(live: Live): Promise<void> {
     await endUnseen(deps, live, CANCEL_MS / 1000)
-    const row = store.operations.get(live.id)
-    lives.delete(live.id)
+    settle(live.id)
+  }
+
+  /** Lets whoever waits for an operation know how its row has ended, where nobody carries it out (any more). */
+  function settle(id: string): void {
+    const row = store.operations.get(id)
     if (row === undefined || !isTerminal(row.status)) return
-    live.ended.resolve(outcomeOf(row))
+    const live = lives.get(id)
+    lives.delete(id)
+    live?.ended.resolve(outcomeOf(row))
     changed(row, row.status)
   }
 
@@ -212,9 +231,12 @@ export function createOperations(deps: OperationsDeps) {
       store.commits.flush()
     },
 
-    /** Takes an `accepted` row of an earlier host into this one (GU-05). */
+    settle,
+
+    /** The row that waited for its turn or for the owner, here or in an earlier host (GU-05), with whoever waits for it. */
     adopt(row: OperationRow, terms: LiveTerms): Live {
-      const live = createLive(row, terms, true)
+      const live = lives.get(row.id) ?? createLive(row, terms, true)
+      live.row = row
       lives.set(row.id, live)
       return live
     },

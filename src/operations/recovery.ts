@@ -16,14 +16,17 @@ export interface RecoveryDeps extends OperationsDeps {
 /**
  * After the death of a host: what it was running is `outcome_unknown` and never runs again; a read has simply failed; file
  * changes that it had journalled are recorded, and a write that was interrupted in place is put back (GU-05, FI-06).
- * @returns the `accepted` rows, which the composition root dispatches once.
+ * @returns the `accepted` rows, which the composition root dispatches once, and those that go on waiting for the owner.
  */
-export async function recover(deps: RecoveryDeps): Promise<{ accepted: OperationRow[]; unknown: number }> {
+export async function recover(
+  deps: RecoveryDeps,
+): Promise<{ accepted: OperationRow[]; waiting: OperationRow[]; unknown: number }> {
   const unfinished = deps.store.operations.unfinished()
   const running = unfinished.filter((row) => row.status === 'running')
   for (const row of running) await recoverOne(deps, row)
   const accepted = unfinished.filter((row) => row.status === 'accepted')
-  return { accepted, unknown: running.filter((row) => row.effect !== 'read').length }
+  const waiting = unfinished.filter((row) => row.status === 'waiting_approval')
+  return { accepted, waiting, unknown: running.filter((row) => row.effect !== 'read').length }
 }
 
 async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> {

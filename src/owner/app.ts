@@ -1,13 +1,16 @@
 import { Hono } from 'hono'
+import { approvalRoutes } from './approvals.js'
 import type { OwnerEnv } from './auth.js'
 import { backupRoutes } from './backup.js'
 import { bridgeRoutes } from './bridge.js'
 import { changeRoutes, operationUndoRoutes, sessionUndoRoutes } from './changes.js'
 import { connectionRoutes } from './connections.js'
 import type { OwnerDeps } from './deps.js'
+import { eventRoutes } from './events.js'
 import { hostRoutes } from './host.js'
 import type { loginRoutes } from './login.js'
 import { operationRoutes } from './operations.js'
+import { policyRoutes } from './policy.js'
 import { sessionRoutes } from './sessions.js'
 
 /** The owner API's routes, one file a resource; `createOwnerFront` puts the guards before and the sign-in beside them. */
@@ -17,6 +20,9 @@ export function ownerRoutes(deps: OwnerDeps) {
     .route('/connections', connectionRoutes(deps))
     .route('/sessions', sessionRoutes(deps))
     .route('/sessions', sessionUndoRoutes(deps))
+    .route('/approvals', approvalRoutes(deps))
+    .route('/events', eventRoutes(deps))
+    .route('/policy', policyRoutes(deps))
     .route('/operations', operationRoutes(deps))
     .route('/operations', operationUndoRoutes(deps))
     .route('/changes', changeRoutes(deps))

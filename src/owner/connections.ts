@@ -24,8 +24,8 @@ export function connectionRoutes(deps: OwnerDeps) {
     })
     .post('/:id/pause', async (c) => {
       const before = statusOf(c.req.param('id'))
-      await deps.lifecycle.pause(c.req.param('id'))
-      return c.json({ ...view(c.req.param('id')), changed: before !== 'paused' }, 200)
+      const { cancelled } = await deps.lifecycle.pause(c.req.param('id'))
+      return c.json({ ...view(c.req.param('id')), cancelled, changed: before !== 'paused' }, 200)
     })
     .post('/:id/resume', async (c) => {
       const before = statusOf(c.req.param('id'))

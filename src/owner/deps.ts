@@ -1,10 +1,14 @@
+import type { Approvals } from '../approvals/approvals.js'
 import type { GateDeps } from '../calls/call-tool.js'
 import type { HomePaths } from '../config/home.js'
+import type { Events } from '../events/events.js'
 import type { Connections } from '../grants/connections.js'
 import type { Credentials } from '../grants/credentials.js'
+import type { StandingRules } from '../grants/standing-rules.js'
 import type { Clock } from '../lib/clock.js'
 import type { Log } from '../lib/log.js'
 import type { Lifecycle } from '../lifecycle/endings.js'
+import type { Reloaded } from '../lifecycle/settings.js'
 import type { Operations } from '../operations/operations.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { Store } from '../store/store.js'
@@ -18,6 +22,11 @@ export interface OwnerDeps {
   sessions: Sessions
   operations: Operations
   lifecycle: Lifecycle
+  approvals: Approvals
+  rules: StandingRules
+  events: Events
+  /** Reads `config.toml` again (CF-04). */
+  reload: () => Promise<Reloaded>
   credentials: Credentials
   /** What the owner's own calls run with. */
   gate: GateDeps

@@ -1,8 +1,10 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { jsonBody } from '../http/json-body.js'
 import { KikiError } from '../lib/errors.js'
 import { isTerminal } from '../operations/operations.js'
 import { redact } from '../operations/redact.js'
+import { FOUND } from '../store/operation-notes.js'
 import { type OperationRow, STATUSES } from '../store/operations.js'
 import type { OwnerEnv } from './auth.js'
 import { time } from './connections.js'
@@ -58,7 +60,20 @@ export function operationRoutes(deps: OwnerDeps) {
       await deps.operations.cancel(before.id, 'The owner cancelled it.')
       return c.json({ ...operationView(require(before.id)), changed: true }, 200)
     })
+    .post('/:id/resolve', jsonBody(resolveSchema), async (c) => {
+      const row = require(c.req.param('id'))
+      if (row.status !== 'outcome_unknown') {
+        throw new KikiError('conflict', `The outcome of ${row.id} is known: it is ${row.status}.`, {
+          hint: 'Only an operation whose outcome is unknown can be noted about.',
+        })
+      }
+      const note = { operation_id: row.id, ...c.req.valid('json'), noted_at: deps.clock.now() }
+      await deps.store.commits.durable(() => deps.store.notes.put(note))
+      return c.json({ ...operationView(row), ...detailView(deps, row) }, 200)
+    })
 }
+
+const resolveSchema = z.strictObject({ found: z.enum(FOUND), note: z.string().trim().max(2000).default('') })
 
 function operationView(row: OperationRow) {
   return {
@@ -92,5 +107,8 @@ function detailView(deps: OwnerDeps, row: OperationRow) {
   const changes = deps.store.changes
     .ofOperation(row.id)
     .map((change) => JSON.parse(change.record) as Record<string, unknown>)
-  return { arguments: redact(JSON.parse(row.arguments)), result: text ?? null, facts: outcome?.facts ?? null, changes }
+  const noted = deps.store.notes.get(row.id)
+  const note = noted === undefined ? null : { found: noted.found, note: noted.note, noted_at: time(noted.noted_at) }
+  const args = redact(JSON.parse(row.arguments))
+  return { arguments: args, result: text ?? null, facts: outcome?.facts ?? null, changes, note }
 }

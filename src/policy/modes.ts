@@ -19,3 +19,6 @@ export function parseMode(value: string): Mode | undefined {
   if (value === 'yolo') return 'full'
   return MODES.find((mode) => mode === value)
 }
+
+export const DECISION_KINDS = ['allow', 'ask', 'deny'] as const
+export type DecisionKind = (typeof DECISION_KINDS)[number]

@@ -54,6 +54,13 @@ export function connectionTable(db: Database) {
         id,
       )
     },
+    /** Of every connection that is not revoked. */
+    raisePolicyVersions(now: number): void {
+      cache.forgetAll()
+      sql("UPDATE connections SET policy_version = policy_version + 1, updated_at = ? WHERE status != 'revoked'").run(
+        now,
+      )
+    },
     touch(id: string, now: number): void {
       cache.forget(id)
       sql('UPDATE connections SET last_used_at = ? WHERE id = ?').run(now, id)

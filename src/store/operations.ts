@@ -109,6 +109,27 @@ export function operationTable(db: Database) {
       ).run(now, bootId, id)
       return done.changes === 1
     },
+    setApproval(id: string, approvalId: string): void {
+      sql('UPDATE operations SET approval_id = ? WHERE id = ?').run(approvalId, id)
+    },
+    /** An approved operation may begin; false when nobody waits for its approval any more. */
+    admit(id: string): boolean {
+      return (
+        sql("UPDATE operations SET status = 'accepted' WHERE id = ? AND status = 'waiting_approval'").run(id)
+          .changes === 1
+      )
+    },
+    /** Side effects of a connection that are not over (GU-63). */
+    countUnfinished(connectionId: string): number {
+      return Number(
+        sql(
+          `SELECT count(*) FROM operations WHERE status IN ('accepted', 'waiting_approval', 'running')
+             AND connection_id = ? AND effect != 'read'`,
+        )
+          .pluck()
+          .get(connectionId),
+      )
+    },
     /** False when the row was already over. */
     end(id: string, ending: Ending): boolean {
       const done = sql(

@@ -5,6 +5,7 @@ export interface RowCache<Row> {
   get(key: string, read: () => Row | undefined): Row | undefined
   /** To be called by every write of the row, before or after it, inside its transaction. */
   forget(key: string): void
+  forgetAll(): void
 }
 
 /**
@@ -24,5 +25,6 @@ export function createRowCache<Row>(db: Database, most = 1000): RowCache<Row> {
       return row
     },
     forget: (key) => void rows.delete(key),
+    forgetAll: () => rows.clear(),
   }
 }

@@ -1,3 +1,4 @@
+import { type ApprovalTable, approvalTable } from './approvals.js'
 import { attachmentTable } from './attachments.js'
 import { createBallast } from './ballast.js'
 import { bootTable } from './boots.js'
@@ -7,7 +8,9 @@ import { connectionTable } from './connections.js'
 import { type Database, type DatabaseFiles, openDatabase } from './database.js'
 import { keyTable } from './keys.js'
 import { readMigrations } from './migrate.js'
+import { operationNoteTable } from './operation-notes.js'
 import { operationTable } from './operations.js'
+import { ownerRuleTable } from './owner-rules.js'
 import { resultTable } from './results.js'
 import { savedTextTable } from './saved-texts.js'
 import { sessionTable } from './sessions.js'
@@ -19,6 +22,9 @@ export interface Store {
   sessions: ReturnType<typeof sessionTable>
   attachments: ReturnType<typeof attachmentTable>
   operations: ReturnType<typeof operationTable>
+  approvals: ApprovalTable
+  ownerRules: ReturnType<typeof ownerRuleTable>
+  notes: ReturnType<typeof operationNoteTable>
   results: ReturnType<typeof resultTable>
   changes: ReturnType<typeof changeTable>
   keys: ReturnType<typeof keyTable>
@@ -40,6 +46,9 @@ export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) =>
     sessions: sessionTable(db),
     attachments: attachmentTable(db),
     operations: operationTable(db),
+    approvals: approvalTable(db),
+    ownerRules: ownerRuleTable(db),
+    notes: operationNoteTable(db),
     results: resultTable(db),
     changes: changeTable(db),
     keys: keyTable(db),

@@ -44,7 +44,24 @@ export interface Tool<Args = unknown> {
   effect: Effect
   family: Family
   input: z.ZodType<Args>
+  /** The places that the arguments name, for rules and approvals (PO-02); a tool without them is matched by its name only. */
+  targets?(args: Args): ToolTarget[]
+  /**
+   * What the call would change, in words and as a diff, for the owner who is asked (AP-03). It changes nothing.
+   * @throws KikiError as `run` would.
+   */
+  preview?(context: PreviewContext, args: Args): Promise<string>
   run(context: ToolContext, args: Args): Promise<ToolResult>
+}
+
+export type PreviewContext = Pick<ToolContext, 'workspace' | 'signal'>
+
+export interface ToolTarget {
+  path: string
+  /** Whatever lies in the folder is meant too. */
+  tree?: boolean
+  /** False where the link itself is meant. */
+  follow?: boolean
 }
 
 /** Keeps the argument type of one tool while the catalog holds them all. */

@@ -19,6 +19,24 @@ export interface Removed {
   entries: number
 }
 
+/** What a removal would take, without taking it; entries are real paths, the thing itself last. @throws KikiError as {@link removeFile}. */
+export async function previewRemoval(
+  { workspace, signal }: Pick<ChangeContext, 'workspace' | 'signal'>,
+  path: string,
+): Promise<{ display: string; entries: string[] }> {
+  const place = walk(workspace, path, { follow: false })
+  try {
+    if (place.node === undefined) throw missing(workspace, path, place.folder, place.missing[0] ?? path)
+    if (!place.node.stat.isDirectory()) return { display: place.display, entries: [place.path] }
+    const entries = await runInSlices(treeOf(workspace, place, place.node, MAX_KEPT_BYTES), signal)
+    return { display: place.display, entries: entries.map((entry) => entry.path) }
+  } catch (error) {
+    throw fileError(error, place.display)
+  } finally {
+    place.close()
+  }
+}
+
 /**
  * Removes a file, a link (never what it points to) or, with `recursive`, a folder; everything is recorded before (FI-12).
  * A folder is looked through first: what could not be brought back (pipes, devices, sockets, names that are not UTF-8),

@@ -7,7 +7,7 @@ import { descend, type Held, type Node } from './descend.js'
 import { changedMeanwhile, homeDenied, notRemovable } from './errors.js'
 import { displayOf } from './paths.js'
 import type { Place } from './walk.js'
-import type { Workspace } from './workspace.js'
+import { mustNotBeRefused, type Workspace } from './workspace.js'
 
 export interface TreeEntry {
   /** Absolute real path. */
@@ -59,6 +59,7 @@ function* take(gathering: Gathering, path: string, node: Node, depth: number): S
   const { workspace } = gathering
   const { stat } = node
   const display = displayOf(workspace, path)
+  mustNotBeRefused(workspace, path)
   if (workspace.fence.isHome(stat) || workspace.fence.holds(stat)) throw homeDenied(display)
   if (gathering.entries.length % STEPS === STEPS - 1) yield
   if (stat.isDirectory()) yield* gather(gathering, heldAs(path, node), depth + 1)

@@ -6,7 +6,7 @@ import { descend, type Held, type Node } from './descend.js'
 import { fileError, homeDenied, notFolder } from './errors.js'
 import { missing } from './near-names.js'
 import { displayOf, namesAbove, namesOf, refuseOutside, type Start, startOf, startOfAbsolute } from './paths.js'
-import { unavailable, type Workspace } from './workspace.js'
+import { mustNotBeRefused, unavailable, type Workspace } from './workspace.js'
 
 /** Where a path led, held open so that no later swap of names can change it. */
 export interface Place {
@@ -118,11 +118,11 @@ function heldFolder(workspace: Workspace, folder: Held, name: string, node: Node
 function placeOfFile(workspace: Workspace, held: Held[], folder: Held, name: string, node: Node, asked: string): Place {
   try {
     if (workspace.fence.holds(node.stat)) throw homeDenied(asked)
+    return place(workspace, held, folder, name, node, [])
   } catch (error) {
     closeNode(node)
     throw error
   }
-  return place(workspace, held, folder, name, node, [])
 }
 
 function placeOfFolder(workspace: Workspace, held: Held[]): Place {
@@ -142,6 +142,7 @@ function place(
   missingNames: string[],
 ): Place {
   const path = node === undefined ? join(folder.path, ...missingNames) : join(folder.path, name)
+  mustNotBeRefused(workspace, path)
   return {
     path,
     display: displayOf(workspace, path),

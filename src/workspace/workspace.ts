@@ -14,6 +14,14 @@ export interface Workspace {
   home: string
   /** What belongs to the home. One for the host's life, so that it can remember what it saw. */
   fence: HomeFence
+  /** Why a real path may not be used in this call, by a rule of the owner; asked at each use. */
+  refuses?: (path: string) => KikiError | undefined
+}
+
+/** @throws what `refuses` says of a path. */
+export function mustNotBeRefused(workspace: Workspace, path: string): void {
+  const refusal = workspace.refuses?.(path)
+  if (refusal !== undefined) throw refusal
 }
 
 /**

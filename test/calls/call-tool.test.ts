@@ -9,14 +9,14 @@ import type { Reply } from '../../src/lib/content.js'
 import { silentLog } from '../../src/lib/log.js'
 import { createProcesses, type Processes } from '../../src/processes/processes.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
-import { type Core, openCore } from '../operations/harness.js'
+import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
 
-let core: Core
+let core: ApprovalCore
 let processes: Processes
 let deps: GateDeps
 
 beforeEach(async () => {
-  core = await openCore()
+  core = await openApprovals()
   processes = createProcesses({ dir: join(core.base, 'run'), log: silentLog, env: {} })
   deps = {
     ...core,

@@ -55,7 +55,20 @@ export async function openCore() {
     }
   }
   return {
-    ...{ base, changesFolder, time, clock, store, connections, sessions, operations, lifecycle, connection, session },
+    ...{
+      base,
+      changesFolder,
+      time,
+      clock,
+      store,
+      events,
+      connections,
+      sessions,
+      operations,
+      lifecycle,
+      connection,
+      session,
+    },
     request,
     close() {
       store.close()

@@ -1,14 +1,14 @@
-import { readSync } from 'node:fs'
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
 import { runInSlices, type Sliced } from '../../lib/slices.js'
 import { diffOf } from '../../workspace/diff-files.js'
 import { describeTolerance, type EditedText, editSteps, type TextEdit } from '../../workspace/edit-text.js'
-import { changeFile, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
+import { changeFile } from '../../workspace/files.js'
 import { shownPath } from '../../workspace/list.js'
 import { type ToolContext, type ToolResult, text } from '../tool.js'
 import { checkSha256, expectedSha256 } from './changed.js'
+import { previewChange, readCurrent } from './preview.js'
 
 /** Arguments that `Edit` and each edit of `MultiEdit` share. */
 export const editFields = {
@@ -54,6 +54,29 @@ export async function editFile(
   edits: readonly TextEdit[],
   nameOf: (index: number) => string,
 ): Promise<ToolResult> {
+  const { change, create, done } = changeOf(file, edits, nameOf)
+  if (file.dry_run !== true) {
+    const changed = await changeFile(context, file.path, change, { create })
+    return report(changed, done(), false)
+  }
+  const { before, display } = readCurrent(context.workspace, file.path, create)
+  const after = await runInSlices(change(before), context.signal)
+  const created = before === undefined
+  return report({ before, after, display, created, sha256: sha256(after) }, done(), true)
+}
+
+/** What the edits would change, for the owner who is asked (AP-03). @throws KikiError as {@link editFile}. */
+export function previewEdits(
+  context: Pick<ToolContext, 'workspace' | 'signal'>,
+  file: FileFields,
+  edits: readonly TextEdit[],
+  nameOf: (index: number) => string,
+): Promise<string> {
+  const { change, create } = changeOf(file, edits, nameOf)
+  return previewChange(context, file.path, change, create)
+}
+
+function changeOf(file: FileFields, edits: readonly TextEdit[], nameOf: (index: number) => string) {
   let done: Done[] = []
   const change = function* (current: Buffer | undefined): Sliced<Buffer> {
     checkSha256(current, file.expected_sha256, file.path)
@@ -62,15 +85,7 @@ export async function editFile(
     if (current?.equals(edited.bytes)) throw undoneByItself(file.path)
     return edited.bytes
   }
-  const create = edits[0]?.oldString === ''
-  if (file.dry_run !== true) {
-    const changed = await changeFile(context, file.path, change, { create })
-    return report(changed, done, false)
-  }
-  const { before, display } = readWhole(context.workspace, file.path, create)
-  const after = await runInSlices(change(before), context.signal)
-  const created = before === undefined
-  return report({ before, after, display, created, sha256: sha256(after) }, done, true)
+  return { change, create: edits[0]?.oldString === '', done: () => done }
 }
 
 function* applyAll(
@@ -106,37 +121,6 @@ function named(error: KikiError, name: string, index: number): KikiError {
     data: { ...error.data, edit: index },
     cause: error,
   })
-}
-
-function readWhole(
-  workspace: ToolContext['workspace'],
-  path: string,
-  create: boolean,
-): { before: Buffer | undefined; display: string } {
-  try {
-    const opened = openFile(workspace, path)
-    try {
-      return { before: readFd(opened.fd, Number(opened.stat.size), path), display: opened.display }
-    } finally {
-      opened.close()
-    }
-  } catch (error) {
-    if (create && error instanceof KikiError && error.code === 'not_found') return { before: undefined, display: path }
-    throw error
-  }
-}
-
-function readFd(fd: number, size: number, path: string): Buffer {
-  if (size > MAX_CHANGE_BYTES) {
-    throw new KikiError('too_large', `${path} has ${size} bytes; files up to ${MAX_CHANGE_BYTES} can be edited.`, {
-      hint: 'Change it with a command.',
-    })
-  }
-  const bytes = Buffer.alloc(size)
-  let length = 0
-  for (let count = -1; count !== 0 && length < size; length += count)
-    count = readSync(fd, bytes, length, size - length, length)
-  return bytes.subarray(0, length)
 }
 
 interface Outcome {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { shownPath } from '../../workspace/list.js'
-import { removeFile } from '../../workspace/remove.js'
+import { displayOf } from '../../workspace/paths.js'
+import { previewRemoval, removeFile } from '../../workspace/remove.js'
 import { defineTool, text } from '../tool.js'
 
 const input = z.strictObject({
@@ -17,7 +18,14 @@ export const remove = defineTool<z.infer<typeof input>>({
     'and 256 MiB, no pipes, sockets or devices, else it is refused as a whole. Can be undone.',
   effect: 'write',
   family: 'files',
+  targets: ({ path }) => [{ path, tree: true, follow: false }],
   input,
+  async preview(context, { path }) {
+    const { display, entries } = await previewRemoval(context, path)
+    if (entries.length === 1) return `Deletes ${shownPath(display)}.`
+    const names = entries.slice(0, -1).map((entry) => shownPath(displayOf(context.workspace, entry)))
+    return `Deletes ${shownPath(display)} with all ${names.length} entries in it:\n${names.join('\n')}`
+  },
   async run(context, args) {
     const removed = await removeFile(context, args.path, { recursive: args.recursive })
     const what = removed.type === 'directory' ? ` (a folder, ${removed.entries} entries in all)` : ''

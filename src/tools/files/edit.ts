@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../tool.js'
-import { editFields, editFile, fileFields, toTextEdit } from './apply-edits.js'
+import { editFields, editFile, fileFields, previewEdits, toTextEdit } from './apply-edits.js'
 
 /** The tool `Edit` (FI-07, FI-08, FI-11). */
 export const edit = defineTool({
@@ -14,7 +14,9 @@ export const edit = defineTool({
   ].join(' '),
   effect: 'write',
   family: 'files',
+  targets: ({ path }) => [{ path }],
   input: z.strictObject({ ...fileFields, ...editFields }),
+  preview: async (context, args) => previewEdits(context, args, [toTextEdit(args)], () => ''),
   async run(context, args) {
     return editFile(context, args, [toTextEdit(args)], () => '')
   },

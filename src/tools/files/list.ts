@@ -21,6 +21,7 @@ export const list = defineTool<Input>({
     'UTF-8 are escaped, in quotes.',
   effect: 'read',
   family: 'files',
+  targets: ({ path }) => [{ path }],
   input,
   async run(context, args) {
     return page(await listFolder(context, args.path, args), args, context.limits.inlineText)

@@ -16,6 +16,7 @@ export const makeDirectory = defineTool<z.infer<typeof input>>({
     'themselves. Can be undone.',
   effect: 'write',
   family: 'files',
+  targets: ({ path }) => [{ path }],
   input,
   async run(context, args) {
     const { display, made } = await makeFolders(context, args.path)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { resolvePath } from '../../workspace/files.js'
 import { shownPath } from '../../workspace/list.js'
 import { moveFile } from '../../workspace/move.js'
 import { defineTool, text } from '../tool.js'
@@ -18,7 +19,17 @@ export const move = defineTool<z.infer<typeof input>>({
     'places must be on one file system. Can be undone.',
   effect: 'write',
   family: 'files',
+  targets: ({ from, to }) => [
+    { path: from, tree: true, follow: false },
+    { path: to, follow: false },
+  ],
   input,
+  async preview({ workspace }, { from, to }) {
+    const source = resolvePath(workspace, from, { follow: false })
+    const target = resolvePath(workspace, to, { follow: false })
+    const over = target.type === undefined ? '' : ` A ${target.type} is there now.`
+    return `Moves ${shownPath(source.display)} (${source.type ?? 'missing'}) to ${shownPath(target.display)}.${over}`
+  },
   async run(context, args) {
     const moved = await moveFile(context, args.from, args.to, { overwrite: args.overwrite })
     const replaced = moved.replaced ? ' It replaced the file that was there.' : ''

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../tool.js'
-import { editFields, editFile, fileFields, toTextEdit } from './apply-edits.js'
+import { editFields, editFile, fileFields, previewEdits, toTextEdit } from './apply-edits.js'
 
 /** Edits of one call. */
 const MAX_EDITS = 100
@@ -15,11 +15,17 @@ export const multiEdit = defineTool({
   ].join(' '),
   effect: 'write',
   family: 'files',
+  targets: ({ path }) => [{ path }],
   input: z.strictObject({
     ...fileFields,
     edits: z.array(z.strictObject(editFields)).min(1).max(MAX_EDITS).describe('In order.'),
   }),
+  preview: async (context, args) => previewEdits(context, args, args.edits.map(toTextEdit), nameOf),
   async run(context, args) {
-    return editFile(context, args, args.edits.map(toTextEdit), (index) => `edits[${index}]`)
+    return editFile(context, args, args.edits.map(toTextEdit), nameOf)
   },
 })
+
+function nameOf(index: number): string {
+  return `edits[${index}]`
+}

@@ -35,6 +35,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
     ].join(' '),
     effect: 'read',
     family: 'files',
+    targets: ({ path }) => [{ path }],
     input,
     async run(context, args) {
       const file = openFile(context.workspace, args.path)

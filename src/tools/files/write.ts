@@ -7,6 +7,7 @@ import { encodeLike } from '../../workspace/keep-format.js'
 import { shownPath } from '../../workspace/list.js'
 import { defineTool, type ToolResult, text } from '../tool.js'
 import { checkSha256, expectedSha256 } from './changed.js'
+import { previewChange } from './preview.js'
 
 const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
@@ -27,23 +28,23 @@ export const write = defineTool<Input>({
     'At most 64 MiB. Links out of the workspace are refused. Can be undone.',
   effect: 'write',
   family: 'files',
+  targets: ({ path }) => [{ path }],
   input,
+  preview: (context, args) => previewChange(context, args.path, contentOf(args), true),
   async run(context, args) {
-    if (hasLoneSurrogate(args.content)) throw halfCharacter()
-    const changed = await changeFile(
-      context,
-      args.path,
-      (current) => {
-        checkSha256(current, args.expected_sha256, args.path)
-        return current === undefined || !args.keep_format
-          ? Buffer.from(args.content)
-          : encodeLike(args.content, current)
-      },
-      { create: true },
-    )
+    const changed = await changeFile(context, args.path, contentOf(args), { create: true })
     return result(changed)
   },
 })
+
+/** @throws KikiError where the content cannot be a file's, or the file is not the expected one. */
+function contentOf(args: Input): (current: Buffer | undefined) => Buffer {
+  if (hasLoneSurrogate(args.content)) throw halfCharacter()
+  return (current) => {
+    checkSha256(current, args.expected_sha256, args.path)
+    return current === undefined || !args.keep_format ? Buffer.from(args.content) : encodeLike(args.content, current)
+  }
+}
 
 function result(changed: ChangedFile): ToolResult {
   const { before, after, created, display } = changed

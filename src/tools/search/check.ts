@@ -6,10 +6,11 @@ import type { Workspace } from '../../workspace/workspace.js'
 import { inScope, type Scope } from './scope.js'
 
 /**
- * Whether a file that ripgrep names may be counted: in scope and no hard link to a file of Kiki's home. Also counts of hits
+ * Whether a file that ripgrep names may be counted: in scope, not refused by a rule, and no hard link to a file of Kiki's home. Also counts of hits
  * would tell what such a file holds, so this comes before counting.
  */
 export function mayCount(workspace: Workspace, scope: Scope, name: string): boolean {
+  if (workspace.refuses?.(path.join(scope.folder.path, name)) !== undefined) return false
   return inScope(scope, name) && statCounted(workspace, scope, name) !== undefined
 }
 

@@ -1,0 +1,102 @@
+import { isAbsolute, resolve } from 'node:path'
+import type { Question } from '../approvals/approvals.js'
+import { type Kind, kindsOf } from '../approvals/kinds.js'
+import type { Connection } from '../grants/connections.js'
+import { KikiError } from '../lib/errors.js'
+import { canonicalJson, sha256 } from '../lib/json.js'
+import { type Decision, type DecisionInput, decide } from '../policy/decide.js'
+import { parseMode } from '../policy/modes.js'
+import { deniesPath, type Rule, type Subject, type Target } from '../policy/rules.js'
+import type { Profile, Session } from '../sessions/sessions.js'
+import { definitionOf } from '../tools/schema.js'
+import type { Tool } from '../tools/tool.js'
+import { resolvePath } from '../workspace/files.js'
+import type { Workspace } from '../workspace/workspace.js'
+import type { GateDeps } from './call-tool.js'
+import { checkProfile } from './steps.js'
+
+export interface JudgeInput {
+  tool: Tool
+  /** Parsed. */
+  args: unknown
+  connection: Connection
+  session: Session
+  profile: Profile | undefined
+  workspace: Workspace
+}
+
+export interface Judgement {
+  decision: Decision
+  /** What an approval of it would cover; only where the owner must be asked. */
+  question?: Question
+}
+
+/** The standing policy on one call (PO-03): mode and rules, guards, what the owner approved for the session. */
+export function judge(deps: Pick<GateDeps, 'rules' | 'approvals'>, input: JudgeInput): Judgement {
+  const { tool, connection, session, profile, workspace } = input
+  checkProfile(tool, connection, session, profile)
+  const rules = deps.rules.current()
+  const facts: DecisionInput = { tool, ceiling: connection.grant.ceiling, sessionMode: session.mode }
+  const profileMode = profile?.mode === undefined ? undefined : parseMode(profile.mode)
+  if (profileMode !== undefined) facts.profileMode = profileMode
+  if (tool.effect === 'read' && rules.length === 0) return { decision: decide(facts) }
+  const subject = subjectOf(input)
+  Object.assign(facts, { rules, subject })
+  enforceBelow(workspace, rules, subject, tool)
+  const decision = decide(facts)
+  if (decision.kind !== 'ask') return { decision }
+  const question = { decision, kinds: kindsOf(subject), definition: definitionHash(tool) }
+  if (deps.approvals.coveredBySession(session.ref, connection.policyVersion, question)) {
+    const covered = decide({ ...facts, approvedForSession: true })
+    if (covered.kind !== 'ask') return { decision: covered }
+  }
+  return { decision, question }
+}
+
+/** What the rules see of a call. */
+export function subjectOf({ tool, args, connection, session, workspace }: JudgeInput): Subject {
+  return {
+    tool: tool.name,
+    connection: { id: connection.id, name: connection.name },
+    workspace: session.workspace,
+    targets: (tool.targets?.(args) ?? []).map((target) => targetOf(workspace, target)),
+  }
+}
+
+function targetOf(
+  workspace: Workspace,
+  { path, tree, follow }: ReturnType<NonNullable<Tool['targets']>>[number],
+): Target {
+  const given = isAbsolute(path) ? resolve(path) : resolve(workspace.root, path)
+  try {
+    const real = resolvePath(workspace, path, follow === undefined ? {} : { follow }).path
+    return tree === true ? { given, real, tree } : { given, real }
+  } catch (error) {
+    // The tool itself refuses what leads nowhere, and says why.
+    if (error instanceof KikiError) return { given, real: given }
+    throw error
+  }
+}
+
+/** Deny rules hold where a path is used too: names that are swapped after the decision, files within a folder (FC-P09). */
+function enforceBelow(workspace: Workspace, rules: readonly Rule[], subject: Subject, tool: Tool): void {
+  // What may not be read may not be found by its content either.
+  const names = tool.family === 'search' ? [tool.name, 'Read'] : [tool.name]
+  const denying = rules.filter(({ decision, argument }) => decision === 'deny' && argument !== undefined)
+  if (denying.length === 0) return
+  workspace.refuses = (path) => {
+    const rule = names.map((name) => deniesPath(denying, { ...subject, tool: name }, path)).find((found) => found)
+    if (rule === undefined) return undefined
+    return new KikiError('permission_denied', `The rule deny ${rule.pattern} (${rule.from}) is about it.`, {
+      hint: 'Only the owner can change it, in Kiki.',
+      data: { setting: `rule ${rule.from}` },
+    })
+  }
+}
+
+/** Tells one definition of a tool from another: an approval for a session is for this one (GU-33). */
+export function definitionHash(tool: Tool): string {
+  return sha256(canonicalJson(definitionOf(tool, true)))
+}
+
+export type { Kind }
