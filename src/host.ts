@@ -266,7 +266,8 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   })
   let port = 0
   const ownerUrl = () => `http://127.0.0.1:${port}`
-  const host = { pid: process.pid, version, home: paths.dir, startedAt: clock.now(), ownerUrl }
+  const started = { startedAt: clock.now(), startedSteady: clock.monotonic() }
+  const host = { pid: process.pid, version, home: paths.dir, ...started, ownerUrl }
   const routes = ownerRoutes({ ...parts, auth, host, stop })
   const files = readStaticFiles(fileURLToPath(new URL('../dist/web', import.meta.url)))
   const front = createOwnerFront({ auth, port: () => port, routes, files, log })

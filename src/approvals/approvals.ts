@@ -1,6 +1,7 @@
 import type { Events } from '../events/events.js'
 import type { StandingRules } from '../grants/standing-rules.js'
 import type { Clock } from '../lib/clock.js'
+import { createSavedDeadlines } from '../lib/deadline.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import type { Log } from '../lib/log.js'
@@ -61,8 +62,8 @@ export type Approvals = ReturnType<typeof createApprovals>
 export function createApprovals(deps: ApprovalsDeps) {
   const { store, clock, events, operations } = deps
   const consumers = createConsumers()
-  /** Of questions asked by this host, by the monotonic clock: a wall clock that was set back keeps none open (GU-44). */
-  const deadlines = new Map<string, number>()
+  /** A wall clock that is set back keeps no question open (GU-44). */
+  const deadlines = createSavedDeadlines(clock)
 
   const changed = (approval: ApprovalRow, state: string, { connection_id, session_ref }: OperationRow) =>
     events.emit('approval.changed', {
@@ -88,7 +89,7 @@ export function createApprovals(deps: ApprovalsDeps) {
       asked_at: now,
       expires_at: expiry === undefined ? null : now + expiry,
     })
-    if (expiry !== undefined) deadlines.set(id, clock.monotonic() + expiry)
+    if (expiry !== undefined) deadlines.see(id, now + expiry)
     return store.approvals.get(id) as ApprovalRow
   }
 
@@ -168,11 +169,9 @@ export function createApprovals(deps: ApprovalsDeps) {
 
   async function expire(): Promise<void> {
     const waiting = store.approvals.waiting()
-    const open = new Set(waiting.map(({ id }) => id))
-    for (const id of deadlines.keys()) if (!open.has(id)) deadlines.delete(id)
+    deadlines.keep(new Set(waiting.map(({ id }) => id)))
     for (const approval of waiting) {
-      const late = (deadlines.get(approval.id) ?? Number.POSITIVE_INFINITY) <= clock.monotonic()
-      if (approval.expires_at === null || (approval.expires_at > clock.now() && !late)) continue
+      if (approval.expires_at === null || !deadlines.hasPassed(approval.id, approval.expires_at)) continue
       await answer(approval.id, { answer: 'denied', by: 'expiry', message: 'Nobody answered in time.' })
     }
   }

@@ -197,8 +197,12 @@ async function follow(
 ): Promise<Reply> {
   const { signal } = request
   const stop = () => {
-    if (live.effect === 'read' && live.key === null)
-      void deps.operations.cancel(live.id, 'The caller cancelled the request.')
+    if (live.effect !== 'read' || live.key !== null) return
+    deps.operations
+      .cancel(live.id, 'The caller cancelled the request.')
+      .catch((error: unknown) =>
+        deps.log.error({ operation: live.id, error: messageOf(error) }, 'a call could not be cancelled'),
+      )
   }
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop, { once: true })

@@ -2,6 +2,7 @@ import type { Events } from '../events/events.js'
 import type { Connections } from '../grants/connections.js'
 import type { Clock } from '../lib/clock.js'
 import { KikiError } from '../lib/errors.js'
+import { createPace } from '../lib/slices.js'
 import type { Operations } from '../operations/operations.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
@@ -176,7 +177,11 @@ export function createLifecycle(deps: LifecycleDeps) {
         store.sessions.remove(ref)
         return ids
       })
-      for (const id of removed) removeJournal(deps.changesFolder, id)
+      const pause = createPace()
+      for (const id of removed) {
+        removeJournal(deps.changesFolder, id)
+        await pause()
+      }
       await sessionEvent(session.connectionId, ref)
     },
 

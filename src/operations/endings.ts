@@ -40,21 +40,31 @@ export async function endUnseen({ store, clock }: OperationsDeps, live: Live, se
   )
 }
 
+/** Who is told: a client can call again, the owner looks on. */
+export type Reader = 'client' | 'owner'
+
 /** What is told of an operation that is over and has no saved result. */
-export function withoutResult(row: OperationRow, status: TerminalStatus): Outcome {
-  const outcome: Outcome = { status, ...fieldsWithoutResult(row, status) }
+export function withoutResult(row: OperationRow, status: TerminalStatus, reader: Reader): Outcome {
+  const outcome: Outcome = { status, ...fieldsWithoutResult(row, status, reader) }
   if (row.effects_possible === 1) outcome.effectsPossible = true
   return outcome
 }
 
-function fieldsWithoutResult(row: OperationRow, status: TerminalStatus): Pick<Outcome, 'content' | 'error'> {
+function fieldsWithoutResult(
+  row: OperationRow,
+  status: TerminalStatus,
+  reader: Reader,
+): Pick<Outcome, 'content' | 'error'> {
+  const forClient = reader === 'client'
   const started = row.started_at === null ? undefined : new Date(row.started_at).toISOString()
   switch (status) {
     case 'outcome_unknown':
       return failure(
         'outcome_unknown',
         `Kiki's host stopped while ${row.tool} was running (started ${started ?? 'at an unknown time'}): whether it took effect is not known.`,
-        'Inspect the target first. It never runs again by itself; if it must, use a new key.',
+        forClient
+          ? 'Inspect the target first. It never runs again by itself; if it must, use a new key.'
+          : 'Look at what it was to change. Kiki never runs it again by itself.',
       )
     case 'cancelled':
       return failure(
@@ -66,7 +76,9 @@ function fieldsWithoutResult(row: OperationRow, status: TerminalStatus): Pick<Ou
       return failure(
         'result_missing',
         `The result of ${row.tool} was not saved; only side effects, keyed calls and cut results are.`,
-        'Call the tool again.',
+        forClient
+          ? 'Call the tool again.'
+          : 'The client got it when it ended; Kiki keeps only this record of the call.',
       )
   }
 }

@@ -116,12 +116,18 @@ async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outco
   }
   const { result, chars, parts } = encodeOutcome(outcome)
   const commit = live.effect === 'read' && live.key === null ? store.commits.quick : store.commits.vital
+  // From here on it counts as recorded: a cancel that comes before the commit must not write it again, as running (GU-24).
+  const isNew = !live.recorded
+  live.recorded = true
   const saved = await commit(() => {
-    if (!live.recorded) store.operations.insert(live.row)
+    if (isNew) store.operations.insert(live.row)
     const first = store.operations.end(live.id, { ...ending, result, result_chars: chars })
     if (first) for (const { part, body } of parts) store.results.insert(live.id, part, body)
     saveChanges(store, live)
     return first
+  }).catch((error: unknown) => {
+    live.recorded = !isNew
+    throw error
   })
   return saved ? outcome : endedElsewhere(live, outcome)
 }

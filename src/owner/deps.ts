@@ -45,5 +45,7 @@ export interface HostFacts {
   version: string
   home: string
   startedAt: number
+  /** The start on the clock that never steps, for the uptime (GU-44). */
+  startedSteady: number
   ownerUrl: () => string
 }

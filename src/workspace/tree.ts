@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { KikiError } from '../lib/errors.js'
+import type { Sliced } from '../lib/slices.js'
 import { descend, type Held, type Node } from './descend.js'
 import { changedMeanwhile, homeDenied, notRemovable } from './errors.js'
 import { displayOf } from './paths.js'
@@ -24,19 +25,22 @@ interface Gathering {
   maxBytes: number
 }
 
+/** Entries that are looked at between two places where the work may pause. */
+const STEPS = 64
+
 /**
  * Everything in a held folder and the folder itself, those inside first, without following links.
  * @throws KikiError `too_large` past 10,000 entries, 256 levels or `maxBytes` of content; `path_denied` where Kiki's home
  * or a hard link to a file of it is inside; `invalid_arguments` for anything that could not be made again.
  */
-export function treeOf(workspace: Workspace, place: Place, node: Node, maxBytes: number): TreeEntry[] {
+export function* treeOf(workspace: Workspace, place: Place, node: Node, maxBytes: number): Sliced<TreeEntry[]> {
   const gathering: Gathering = { workspace, entries: [], bytes: 0n, maxBytes }
-  gather(gathering, heldAs(place.path, node), 1)
+  yield* gather(gathering, heldAs(place.path, node), 1)
   gathering.entries.push({ path: place.path })
   return gathering.entries
 }
 
-function gather(gathering: Gathering, folder: Held, depth: number): void {
+function* gather(gathering: Gathering, folder: Held, depth: number): Sliced<void> {
   if (depth > MAX_TREE_DEPTH) throw tooMuch(gathering, folder.path, `is more than ${MAX_TREE_DEPTH} levels deep`)
   for (const raw of readdirSync(descend.at(folder, '.'), { encoding: 'buffer' })) {
     if (!isUtf8(raw)) throw notUtf8(gathering, folder.path)
@@ -44,20 +48,21 @@ function gather(gathering: Gathering, folder: Held, depth: number): void {
     const node = descend.openNode(folder, name)
     if (node === undefined) throw changedMeanwhile(displayOf(gathering.workspace, join(folder.path, name)))
     try {
-      take(gathering, join(folder.path, name), node, depth)
+      yield* take(gathering, join(folder.path, name), node, depth)
     } finally {
       if (node.fd !== undefined) closeSync(node.fd)
     }
   }
 }
 
-function take(gathering: Gathering, path: string, node: Node, depth: number): void {
+function* take(gathering: Gathering, path: string, node: Node, depth: number): Sliced<void> {
   const { workspace } = gathering
   const { stat } = node
   const display = displayOf(workspace, path)
   mustNotBeRefused(workspace, path)
   if (workspace.fence.isHome(stat) || workspace.fence.holds(stat)) throw homeDenied(display)
-  if (stat.isDirectory()) gather(gathering, heldAs(path, node), depth + 1)
+  if (gathering.entries.length % STEPS === STEPS - 1) yield
+  if (stat.isDirectory()) yield* gather(gathering, heldAs(path, node), depth + 1)
   else if (stat.isFile()) gathering.bytes += stat.size
   else if (!stat.isSymbolicLink()) throw notRemovable(display, stat)
   gathering.entries.push({ path })

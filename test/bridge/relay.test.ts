@@ -30,6 +30,7 @@ function start() {
       },
     },
     'bridge_1:',
+    '/homes/of kiki',
   )
   const bytes = (message: object | string) =>
     Buffer.from(typeof message === 'string' ? message : `${JSON.stringify(message)}\n`)
