@@ -2,6 +2,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import writeFileAtomic from 'write-file-atomic'
+import { createAudit } from './audit/audit.js'
+import { openAuditFiles } from './audit/head-file.js'
 import { runClaimed } from './calls/call-tool.js'
 import { createRateLimit } from './calls/rate.js'
 import { environment } from './config/environment.js'
@@ -30,6 +32,7 @@ import { ownerRoutes } from './owner/app.js'
 import { createOwnerAuth } from './owner/auth.js'
 import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
+import { recordActions } from './owner/record-actions.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
@@ -123,9 +126,14 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
     onCommit,
   )
   undo.push(() => store.close())
+  const audit = createAudit({ store, ...openAuditFiles(paths.keys), clock, log })
+  undo.push(() => audit.close())
   const bootId = newId('boot', clock.now())
   const events = createEvents((event, error) =>
     log.error({ event, error: messageOf(error) }, 'an event handler failed'),
+  )
+  events.on('operation.changed', ({ operationId, connectionId, sessionRef, status }) =>
+    log.debug({ operation: operationId, connection: connectionId, session: sessionRef, status }, 'operation'),
   )
   const fence = createHomeFence(paths.dir)
   const connections = createConnections({ store, clock, defaults: config.calls })
@@ -168,6 +176,7 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
     secrets,
     log,
     store,
+    audit,
     bootId,
     events,
     fence,
@@ -187,9 +196,17 @@ async function open({ paths, config, clock, onCommit, undo }: Opening) {
 
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: Parts): Promise<void> {
-  const { store, clock, events, log, bootId, paths, gate, undo } = parts
-  await store.commits.vital(() => store.boots.begin(bootId, process.pid, clock.now()))
-  undo.push(() => store.commits.vital(() => store.boots.end(bootId, clock.now())))
+  const { store, audit, clock, events, log, bootId, paths, gate, undo } = parts
+  await store.commits.vital(() => {
+    store.boots.begin(bootId, process.pid, clock.now())
+    audit.started({ boot: bootId, pid: process.pid, version: readVersion() })
+  })
+  undo.push(() =>
+    store.commits.vital(() => {
+      store.boots.end(bootId, clock.now())
+      audit.append({ actor: 'host', action: 'host.stopped', detail: { boot: bootId } })
+    }),
+  )
   const { accepted, unknown } = await recover({
     store,
     clock,
@@ -243,7 +260,7 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   const host = { pid: process.pid, version, home: paths.dir, startedAt: clock.now(), ownerUrl }
   const routes = ownerRoutes({ ...parts, auth, host, stop })
   const files = readStaticFiles(fileURLToPath(new URL('../dist/web', import.meta.url)))
-  const front = createOwnerFront({ auth, port: () => port, routes, files, log })
+  const front = createOwnerFront({ auth, port: () => port, routes, files, log, record: recordActions(parts) })
 
   const streams = createBridgeStreams({
     ...parts.gate,

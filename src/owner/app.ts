@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { auditRoutes } from './audit.js'
 import type { OwnerEnv } from './auth.js'
 import { backupRoutes } from './backup.js'
 import { bridgeRoutes } from './bridge.js'
@@ -20,6 +21,7 @@ export function ownerRoutes(deps: OwnerDeps) {
     .route('/operations', operationRoutes(deps))
     .route('/operations', operationUndoRoutes(deps))
     .route('/changes', changeRoutes(deps))
+    .route('/audit', auditRoutes(deps))
     .route('/backup', backupRoutes(deps))
     .route('/bridge', bridgeRoutes(deps))
 }

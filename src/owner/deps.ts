@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.js'
 import type { GateDeps } from '../calls/call-tool.js'
 import type { HomePaths } from '../config/home.js'
 import type { Connections } from '../grants/connections.js'
@@ -21,6 +22,7 @@ export interface OwnerDeps {
   credentials: Credentials
   /** What the owner's own calls run with. */
   gate: GateDeps
+  audit: Audit
   clock: Clock
   log: Log
   host: HostFacts

@@ -1,4 +1,5 @@
 import { attachmentTable } from './attachments.js'
+import { auditTable } from './audit.js'
 import { createBallast } from './ballast.js'
 import { bootTable } from './boots.js'
 import { changeTable } from './changes.js'
@@ -24,6 +25,7 @@ export interface Store {
   keys: ReturnType<typeof keyTable>
   savedTexts: ReturnType<typeof savedTextTable>
   boots: ReturnType<typeof bootTable>
+  audit: ReturnType<typeof auditTable>
   close(): void
 }
 
@@ -45,6 +47,7 @@ export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) =>
     keys: keyTable(db),
     savedTexts: savedTextTable(db),
     boots: bootTable(db),
+    audit: auditTable(db),
     close() {
       try {
         commits.flush()
