@@ -152,9 +152,10 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
   const sessions = createSessions({ store, clock, connections, profiles: () => settings.current().profiles, fence })
-  const operations = createOperations({ store, clock, events, log, bootId })
+  const operations = createOperations({ store, audit, clock, events, log, bootId })
   const lifecycle = createLifecycle({
     store,
+    audit,
     clock,
     events,
     connections,
@@ -163,7 +164,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
     changesFolder: paths.changes,
   })
   const approvals = createApprovals({
-    ...{ store, clock, events, log, operations, rules },
+    ...{ store, audit, clock, events, log, operations, rules },
     expiry: () => durationMs(settings.current().approvals.expiry),
     dispatch: (row) => runClaimed(gate, row),
   })
@@ -175,6 +176,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   const credentials = createCredentials({ key: secrets.credentialKey, homeId: secrets.homeId, clock })
   const externalClients = config.experimental.external_clients
   const gate: GateDeps = {
+    audit,
     rules,
     approvals,
     store,
@@ -234,6 +236,7 @@ async function settlePast(parts: Parts): Promise<void> {
   )
   const { accepted, waiting, unknown } = await recover({
     store,
+    audit,
     clock,
     events,
     log,

@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.js'
 import type { Events } from '../events/events.js'
 import type { StandingRules } from '../grants/standing-rules.js'
 import type { Clock } from '../lib/clock.js'
@@ -6,6 +7,7 @@ import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import type { Log } from '../lib/log.js'
 import { recheck } from '../operations/claim.js'
+import { endRow } from '../operations/end-row.js'
 import type { Operations } from '../operations/operations.js'
 import { encodeOutcome } from '../operations/outcome.js'
 import { errorText } from '../operations/present.js'
@@ -42,6 +44,7 @@ export interface Answered {
 
 export interface ApprovalsDeps {
   store: Store
+  audit: Pick<Audit, 'recordCall'>
   clock: Clock
   events: Events
   log: Log
@@ -111,7 +114,7 @@ export function createApprovals(deps: ApprovalsDeps) {
       if (asked.approval.answer !== null || asked.operation.status !== 'waiting_approval')
         return { ...asked, changed: false }
       if (input.answer === 'approved') approve(asked, input)
-      else store.operations.end(asked.operation.id, denial(input, clock.now()))
+      else endRow(deps, asked.operation, denial(input, clock.now()))
       store.approvals.answer(id, {
         answer: input.answer,
         scope: input.answer === 'approved' ? (input.scope ?? 'once') : null,

@@ -1,4 +1,5 @@
 import type { Approvals } from '../approvals/approvals.js'
+import type { Audit } from '../audit/audit.js'
 import type { Connection } from '../grants/connections.js'
 import type { StandingRules } from '../grants/standing-rules.js'
 import type { Reply } from '../lib/content.js'
@@ -43,6 +44,7 @@ export interface GateDeps extends AuthenticateDeps {
   rate: RateLimit
   rules: StandingRules
   approvals: Approvals
+  audit: Pick<Audit, 'recordRefusal'>
   log: Log
   /** Kiki's home, fenced off from every tool (PA-03). */
   fence: HomeFence
@@ -52,11 +54,14 @@ export interface GateDeps extends AuthenticateDeps {
 
 /** The one gate: every tool that runs, runs through here (design §5). */
 export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequest): Promise<Reply> {
+  const seen: Seen = { connectionId: caller.connectionId, called: request.name }
   try {
     const granted = authenticate(deps, caller)
     const tool = findTool(granted, request.name)
+    seen.tool = tool.name
     const call = parseArguments(tool, granted, request.arguments)
     const session = deps.sessions.resolve(caller, call.control.session_ref)
+    seen.sessionRef = session.ref
     const profile = deps.sessions.profileOf(session)
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
@@ -83,7 +88,7 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
     }
     return await follow(deps, claim.live, connection, call, request)
   } catch (error) {
-    return refused(deps, request.name, error)
+    return refused(deps, seen, error)
   }
 }
 
@@ -219,13 +224,31 @@ async function follow(
   }
 }
 
-/** Every refusal in one place; anything that is not a KikiError is a bug and is logged with its id. */
-export function refused({ log }: { log: Log }, tool: string, error: unknown): Reply {
-  if (error instanceof KikiError) return refusal(error)
+/** What is known of a call by the time it is refused. */
+export interface Seen {
+  connectionId: string
+  /** As the client named the tool. */
+  called: string
+  tool?: string
+  sessionRef?: string
+}
+
+/** Every refusal in one place, with its entry in the audit log; anything that is not a KikiError is a bug and is logged with its id. */
+export function refused(
+  { log, audit }: Pick<GateDeps, 'log' | 'audit'>,
+  { called, ...seen }: Seen,
+  error: unknown,
+): Reply {
+  if (error instanceof KikiError) {
+    audit.recordRefusal({ ...seen, error })
+    return refusal(error)
+  }
   const bug = newId('op').slice(-8)
   log.error(
-    { tool, bug, error: error instanceof Error ? (error.stack ?? messageOf(error)) : messageOf(error) },
+    { tool: called, bug, error: error instanceof Error ? (error.stack ?? messageOf(error)) : messageOf(error) },
     'a call failed by a bug',
   )
-  return refusal(new KikiError('internal_error', `Kiki failed (log entry ${bug}); nothing was started.`))
+  const failure = new KikiError('internal_error', `Kiki failed (log entry ${bug}); nothing was started.`)
+  audit.recordRefusal({ ...seen, error: failure })
+  return refusal(failure)
 }

@@ -1,6 +1,7 @@
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import { mustBeApproved, recheck } from './claim.js'
+import { endRow } from './end-row.js'
 import type { Live } from './live.js'
 import type { OperationsDeps, Work } from './operations.js'
 import { encodeOutcome, type Outcome } from './outcome.js'
@@ -98,7 +99,8 @@ function withEffects(outcome: Outcome, effects: boolean): Outcome {
 }
 
 /** Commits result, changes and terminal state together; a read's record may come later, or sooner if its result is paged. */
-async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outcome): Promise<Outcome> {
+async function save(deps: OperationsDeps, live: Live, outcome: Outcome): Promise<Outcome> {
+  const { store, clock } = deps
   const ended_at = clock.now()
   const ending = {
     status: outcome.status,
@@ -111,7 +113,10 @@ async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outco
   if (!keep) {
     const chars = outcome.content.reduce((sum, block) => sum + (block.type === 'text' ? block.text.length : 0), 0)
     live.recorded = true
-    store.commits.lazy(() => store.operations.insert({ ...live.row, ...ending, result_chars: chars }))
+    store.commits.lazy(() => {
+      store.operations.insert({ ...live.row, ...ending, result_chars: chars })
+      deps.audit.recordCall(live.row, ending)
+    })
     return outcome
   }
   const { result, chars, parts } = encodeOutcome(outcome)
@@ -121,7 +126,7 @@ async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outco
   live.recorded = true
   const saved = await commit(() => {
     if (isNew) store.operations.insert(live.row)
-    const first = store.operations.end(live.id, { ...ending, result, result_chars: chars })
+    const first = endRow(deps, live.row, { ...ending, result, result_chars: chars })
     if (first) for (const { part, body } of parts) store.results.insert(live.id, part, body)
     saveChanges(store, live)
     return first

@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.js'
 import type { Events } from '../events/events.js'
 import type { Connection } from '../grants/connections.js'
 import { settledWithin } from '../lib/async.js'
@@ -36,6 +37,7 @@ export type Operations = ReturnType<typeof createOperations>
 
 export interface OperationsDeps {
   store: Store
+  audit: Pick<Audit, 'recordCall'>
   clock: Clock
   events: Events
   log: Log
