@@ -1,28 +1,14 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createAudit } from '../../src/audit/audit.js'
-import { openAuditFiles } from '../../src/audit/head-file.js'
 import { KikiError } from '../../src/lib/errors.js'
-import { silentLog } from '../../src/lib/log.js'
 import { type Core, openCore } from '../operations/harness.js'
 
 let core: Core
-let audit: ReturnType<typeof createAudit>
+let audit: Core['audit']
 beforeEach(async () => {
   core = await openCore()
-  mkdirSync(join(core.base, 'keys'))
-  audit = createAudit({
-    store: core.store,
-    ...openAuditFiles(join(core.base, 'keys')),
-    clock: core.clock,
-    log: silentLog,
-  })
+  audit = core.audit
 })
-afterEach(() => {
-  audit.close()
-  core.close()
-})
+afterEach(() => core.close())
 
 const entries = async () => (await audit.list({ filter: {}, limit: 10 })).map(({ mac: _, ...row }) => row)
 
@@ -34,9 +20,7 @@ it('GU-68 FC-W01 a call’s entry tells who, where, what, by which rule and how 
     throw new KikiError('conflict', 'It changed to CANARY-MESSAGE.')
   })
   const row = core.store.operations.get(claim.live.id)
-  if (row === undefined || row.ended_at === null) throw new Error('it has ended')
-  const ending = { status: row.status as 'failed', ended_at: row.ended_at, error_code: row.error_code }
-  await core.store.commits.vital(() => audit.recordCall(row, ending))
+  if (row === undefined) throw new Error('it has ended')
   expect(await entries()).toEqual([
     {
       seq: 1,
@@ -113,8 +97,6 @@ it('GU-68 OP-07 the entry outlives the operation and the session that it tells o
   const claim = await core.operations.claim(core.request('key-3'))
   if (claim.kind !== 'new') throw new Error('it is new')
   await core.operations.run(claim.live, async () => ({ content: [] }))
-  const ending = { status: 'completed' as const, ended_at: core.time.now, error_code: null }
-  await core.store.commits.vital(() => audit.recordCall(claim.live.row, ending))
   await core.lifecycle.deleteSession(core.session.ref)
   expect(core.store.operations.get(claim.live.id)).toBeUndefined()
   expect(await entries()).toMatchObject([{ operation_id: claim.live.id, session_ref: core.session.ref }])
