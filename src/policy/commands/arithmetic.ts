@@ -15,7 +15,8 @@ export function doubtsAboutArithmetic(root: SyntaxNode): string[] {
   const doubts: string[] = []
   const used = new Set<string>()
   for (const node of descendants(root)) {
-    if (node.type === 'subscript' && !/\[(?:[@*]|-?\d+)\]$/.test(node.text)) doubts.push('an array index that runs code')
+    if (node.type === 'subscript' && !/\[(?:[@*]|-?\d+)\]$/.test(node.text))
+      doubts.push('an array index that runs code')
     if (!isArithmetic(node)) continue
     for (const part of arithmeticParts(node)) {
       if (part.named && !PLAIN.has(part.type)) doubts.push(`arithmetic with a ${part.type.replaceAll('_', ' ')}`)
@@ -55,9 +56,13 @@ function numericNames(root: SyntaxNode): Set<string> {
       ;(kept ? numeric : other).add(name?.text ?? '')
     } else if (node.type === 'for_statement') {
       const values = node.children.filter((child) => child.named && !/^(?:variable_name|do_group)$/.test(child.type))
-      const kept = values.length > 0 && values.every((value) => value.type === 'number' || value.type === 'brace_expression')
+      const kept =
+        values.length > 0 && values.every((value) => value.type === 'number' || value.type === 'brace_expression')
       ;(kept ? numeric : other).add(node.children.find((child) => child.type === 'variable_name')?.text ?? '')
-    } else if (node.type === 'command' && READERS.test(node.children.find((child) => child.type === 'command_name')?.text ?? '')) {
+    } else if (
+      node.type === 'command' &&
+      READERS.test(node.children.find((child) => child.type === 'command_name')?.text ?? '')
+    ) {
       for (const word of descendants(node)) other.add(word.text.replace(/^['"]|['"]$/g, ''))
     }
   }
@@ -72,7 +77,8 @@ export function doubtsAboutExpansion(node: SyntaxNode): string[] {
     return ['an expansion that evaluates its value (${v@…})']
   if (/^\$\{\s*!/.test(text)) return ['an indirect expansion (${!v})']
   if (hasOperator(node, ':=') || hasOperator(node, '=')) return ['an expansion that assigns (${v:=…})']
-  if (hasOperator(node, ':') && !/^\$\{\w+:\s*-?\d+(?::-?\d+)?\}$/.test(text)) return ['an offset that is evaluated (${v:…})']
+  if (hasOperator(node, ':') && !/^\$\{\w+:\s*-?\d+(?::-?\d+)?\}$/.test(text))
+    return ['an offset that is evaluated (${v:…})']
   return []
 }
 

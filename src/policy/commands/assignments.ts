@@ -17,7 +17,8 @@ const STEERING = new RegExp(
   ].join('|')})$`,
   'i',
 )
-const HARMLESS = /^(?:CI|NODE_ENV|LANG|LANGUAGE|LC_\w+|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR\w*|TERM|COLUMNS|LINES|DEBUG|VERBOSE)$/
+const HARMLESS =
+  /^(?:CI|NODE_ENV|LANG|LANGUAGE|LC_\w+|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR\w*|TERM|COLUMNS|LINES|DEBUG|VERBOSE)$/
 const HARMLESS_PAIRS =
   /^(?:(?:GIT_|MAN)?PAGER=(?:cat|)|GIT_TERMINAL_PROMPT=0|GIT_OPTIONAL_LOCKS=0|(?:GIT_)?EDITOR=(?:true|:))$/
 
@@ -35,6 +36,11 @@ export function refusalOfAssignment(assignment: Assignment): string | undefined 
 function isHarmlessPair({ name, value }: Assignment): boolean {
   if (value !== undefined && !value.static) return false
   return HARMLESS_PAIRS.test(`${name}=${value?.value ?? ''}`)
+}
+
+/** `IFS= read -r line` changes how this one builtin splits its line, and nothing else. */
+export function isForRead(program: string | undefined, assignment: Assignment): boolean {
+  return program === 'read' && assignment.name === 'IFS' && assignment.value?.static !== false
 }
 
 /** `unknown` where a program is started with a variable of which Kiki does not know what it does. */

@@ -1,5 +1,5 @@
 import { doubtsAboutArithmetic, doubtsAboutExpansion } from './arithmetic.js'
-import { refusalOfAssignment } from './assignments.js'
+import { isForRead, refusalOfAssignment } from './assignments.js'
 import { doubtAboutHeredoc } from './heredocs.js'
 import { redirectionOf } from './redirects.js'
 import { descendants, type SyntaxNode } from './syntax.js'
@@ -40,7 +40,10 @@ export function collect(root: SyntaxNode, script: string): Collected {
     ...{ forkBomb: false, variables: [] },
   }
   visit(root, script, out)
-  const values = [...out.assignments, ...out.commands.flatMap((one) => one.assignments)]
+  const prefixes = out.commands.flatMap(({ words, assignments }) =>
+    assignments.filter((one) => !isForRead(words[0]?.text, one)),
+  )
+  const values = [...out.assignments, ...prefixes]
   for (const one of values) addReason(out, refusalOfAssignment(one))
   out.reasons.push(...doubtsAboutArithmetic(root))
   return out
@@ -124,7 +127,11 @@ function assignmentWord({ name, text, value }: Assignment): Word {
 function readAssignment(node: SyntaxNode): Assignment {
   const [name, , value] = node.children
   const isWord = value !== undefined && WORDS.has(value.type)
-  return { name: /^\w+/.exec(name?.text ?? '')?.[0] ?? '', text: node.text, value: isWord ? readWord(value) : undefined }
+  return {
+    name: /^\w+/.exec(name?.text ?? '')?.[0] ?? '',
+    text: node.text,
+    value: isWord ? readWord(value) : undefined,
+  }
 }
 
 /** The command as written, without its redirections and assignments. */
@@ -146,7 +153,8 @@ function testWords(node: SyntaxNode, out: Collected): Word[] {
   const single = words[0]?.text === '['
   if (single && words.some((word) => /^[<>|&()]+$/.test(word.raw))) out.reasons.push('an operator within [ ]')
   const compares = words.some((word) => /^-(?:eq|ne|lt|le|gt|ge)$/.test(word.text))
-  if (!single && compares && words.some((word) => !word.known)) out.reasons.push('arithmetic on a value that Kiki cannot see')
+  if (!single && compares && words.some((word) => !word.known))
+    out.reasons.push('arithmetic on a value that Kiki cannot see')
   return words
 }
 
@@ -191,4 +199,3 @@ function callsItself(node: SyntaxNode): boolean {
   const name = node.children.find((child) => child.type === 'word')?.text
   return [...descendants(node)].some((child) => child.type === 'command_name' && child.text === name)
 }
-

@@ -52,7 +52,13 @@ interface Building {
 }
 
 function parseScript(script: string, read: Read, depth: number): ParsedScript {
-  const built: Building = { commands: [], redirections: [], assignments: [], reasons: refusalsOfText(script), classes: [] }
+  const built: Building = {
+    commands: [],
+    redirections: [],
+    assignments: [],
+    reasons: refusalsOfText(script),
+    classes: [],
+  }
   const text = built.reasons.length > 0 ? withoutDisguise(script) : script
   if (depth > DEPTH_LIMIT) built.reasons.push('too many scripts within one another')
   else build(text, read, depth, built)

@@ -54,7 +54,8 @@ export function normalPath(path: string): string {
   return `${rooted ? '/' : ''}${parts.join('/')}` || (rooted ? '/' : '.')
 }
 
-const SYSTEM = /^\/(?:etc|usr|bin|sbin|lib\w*|boot|opt|sys|proc|System|Library|Applications|private\/etc)(?:\/|$)|^\/var(?:\/(?!tmp\/|folders\/)|$)/
+const SYSTEM =
+  /^\/(?:etc|usr|bin|sbin|lib\w*|boot|opt|sys|proc|System|Library|Applications|private\/etc)(?:\/|$)|^\/var(?:\/(?!tmp\/|folders\/)|$)/
 const WINDOWS_DRIVE = /^(?:[a-z]:|\/mnt\/[a-z]|\/[a-z])\/?\*?$/i
 
 /** A folder that belongs to the system and not to one user. */
@@ -70,7 +71,8 @@ export function isBeyondUndoing(path: string): boolean {
   const whole = normalPath(path)
   const folder = whole.replace(/\/(?:\*+|\.\*|\{.*\}|\[.*\].*|\?+)$/, '') || '/'
   if (folder === '/' || /^\/[^/]*$/.test(folder) || WINDOWS_DRIVE.test(folder)) return true
-  if (/^(?:\/home|\/Users|\/root)(?:\/[^/]*)?$/.test(folder) || /^\/(?:home|Users)\/[^/]+\/[^/]*$/.test(whole)) return true
+  if (/^(?:\/home|\/Users|\/root)(?:\/[^/]*)?$/.test(folder) || /^\/(?:home|Users)\/[^/]+\/[^/]*$/.test(whole))
+    return true
   if (/^~[^/]*(?:\/[^/]*)?$/.test(whole) || /^~[^/]*(?:\/\.\.|$)/.test(folder)) return true
   return isSystemPath(folder) || /^\.\.(?:\/|$)/.test(whole) || /^\/\*|^\/\.\*/.test(whole)
 }

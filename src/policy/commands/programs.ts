@@ -17,3 +17,10 @@ export function programOf(word: Word | undefined): Program | undefined {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return { name: name.replace(/\.exe$/i, ''), foreign: path.includes('/') && !SYSTEM_FOLDERS.test(path) }
 }
+
+/** The name that tables know: small letters, and `python3.12` or `gcc-13` without their version. */
+export function canonicalName(name: string, isKnown: (name: string) => boolean): string {
+  const lower = name.toLowerCase()
+  const plain = lower.replace(/-?\d+(?:\.\d+)*$/, '')
+  return [name, lower, plain].find(isKnown) ?? lower
+}

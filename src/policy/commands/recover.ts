@@ -17,7 +17,8 @@ export function recoveredClasses(script: string): CommandClass[] {
       const name = programOf(plainWord(words[at] ?? ''))?.name.toLowerCase() ?? ''
       const rule = ruleOf(name)
       found.push([...(wrapperOf(name)?.classes ?? [])])
-      if (rule !== undefined && SEVERE.test(name)) found.push(classesByRule(rule, name, words.slice(at + 1).map(plainWord)))
+      if (rule !== undefined && SEVERE.test(name))
+        found.push(classesByRule(rule, name, words.slice(at + 1).map(plainWord)))
       else if (rule !== undefined && at === 0) found.push([...rule.classes])
     }
   }
@@ -28,10 +29,17 @@ export function recoveredClasses(script: string): CommandClass[] {
 const SEVERE = /^(?:rm|git|dd|mkfs.*|shred|chmod|find|mv|docker|kubectl)$/
 
 function pieces(script: string): string[] {
-  return script.replaceAll('\\\n', '').replace(/['"\\]/g, '').split(/[;&|\n(){}`<>]+/)
+  return script
+    .replaceAll('\\\n', '')
+    .replace(/['"\\]/g, '')
+    .split(/[;&|\n(){}`<>]+/)
 }
 
 /** The script's text with everything taken out that bash ignores, for comparing with rules that deny. */
 export function bareText(script: string): string {
-  return script.replaceAll('\\\n', '').replace(/\$\{?IFS\}?/g, ' ').replace(/['"\\]/g, '').replace(/\s+/g, ' ')
+  return script
+    .replaceAll('\\\n', '')
+    .replace(/\$\{?IFS\}?/g, ' ')
+    .replace(/['"\\]/g, '')
+    .replace(/\s+/g, ' ')
 }

@@ -1,13 +1,12 @@
-import { classesOfEnvironment, refusalOfAssignment } from './assignments.js'
-import { classesOf, type CommandClass, unionOf } from './classes.js'
+import { classesOfEnvironment, isForRead, refusalOfAssignment } from './assignments.js'
+import { type CommandClass, classesOf, unionOf } from './classes.js'
 import type { RawCommand } from './collect.js'
 import { reasonsOfCommand } from './hidden.js'
 import { isSecretVariable } from './paths.js'
-import { type Program, programOf } from './programs.js'
+import { canonicalName, type Program, programOf } from './programs.js'
 import { classesByRule } from './rules.js'
 import { ruleOf } from './tables/index.js'
 import type { Assignment, ParsedScript, SimpleCommand, Word } from './types.js'
-import { wrapperOf } from './wrappers.js'
 import { unwrap } from './unwrap.js'
 
 /** What one command of the script comes to, with all that it starts. */
@@ -50,7 +49,8 @@ function add(item: Item, scope: Scope, out: Resolved): void {
   }
   const program = programOf(item.words[0])
   const unwrapped = unwrap(program?.name, item.words)
-  const environment = [...item.assignments, ...unwrapped.assignments]
+  const prefixes = item.assignments.filter((one) => !isForRead(program?.name, one))
+  const environment = [...prefixes, ...unwrapped.assignments]
   const index = out.commands.length
   out.reasons.push(...reasonsOfCommand(program?.name, item.words), ...unwrapped.reasons)
   for (const one of unwrapped.assignments) pushDefined(out.reasons, refusalOfAssignment(one))
@@ -76,7 +76,11 @@ function add(item: Item, scope: Scope, out: Resolved): void {
   for (const inner of unwrapped.inner) {
     const words = [...inner.words]
     const text = words.map((word) => word.raw).join(' ')
-    add({ words, text, via, assignments: [], redirections: [], parent: index, innerAt: inner.at, guessed: inner.guessed }, scope, out)
+    add(
+      { words, text, via, assignments: [], redirections: [], parent: index, innerAt: inner.at, guessed: inner.guessed },
+      scope,
+      out,
+    )
   }
   for (const script of unwrapped.scripts) readScript(script, index, via, scope, out)
 }
@@ -90,28 +94,32 @@ function pushDefined(list: string[], value: string | undefined): void {
   if (value !== undefined) list.push(value)
 }
 
+/** The classes of words alone, without what is around them. `words` begins with the program. */
+export function classesOfWords(words: readonly Word[]): CommandClass[] {
+  const program = programOf(words[0])
+  if (program === undefined) return UNSEEN
+  return classesOf(classesOfProgram(program, words.slice(1), unwrap(program.name, words).classes))
+}
+
 const UNSEEN: CommandClass[] = ['code_execution', 'unknown']
 
 /** A program from a folder of its own may be anything; one whose name differs in case is the same on some disks. */
-function classesOfProgram(program: Program, args: readonly Word[], wrapping: readonly CommandClass[] | undefined): CommandClass[] {
-  const name = program.name
-  const lower = name.toLowerCase()
-  const rule = ruleOf(name) ?? ruleOf(lower) ?? ruleOf(versionless(lower))
-  const sure = !program.foreign && (ruleOf(name) !== undefined || wrapperOf(name) !== undefined)
-  const found = [...(wrapping ?? []), ...(rule === undefined ? [] : classesByRule(rule, lower, args))]
-  if (rule === undefined && wrapping === undefined) found.push('unknown')
-  if (program.foreign) found.push('code_execution', 'unknown')
+function classesOfProgram(
+  program: Program,
+  args: readonly Word[],
+  wrapping: readonly CommandClass[] | undefined,
+): CommandClass[] {
+  const name = canonicalName(program.name, (one) => ruleOf(one) !== undefined)
+  const rule = ruleOf(name)
+  const known = rule !== undefined || wrapping !== undefined
+  const sure = known && !program.foreign && program.name === program.name.toLowerCase()
+  const found = [...(wrapping ?? []), ...(rule === undefined ? [] : classesByRule(rule, name, args))]
+  if (program.foreign) found.push('code_execution')
   if (!sure) found.push('unknown')
-  const versions = args.length === 1 && args[0]?.text === '--version' && sure && wrapping === undefined
-  return versions ? ['read_only'] : unionOf(found)
-}
-
-/** `python3.12` and `gcc-13` are what they are without a version. */
-function versionless(name: string): string {
-  return name.replace(/-?\d+(?:\.\d+)*$/, '')
+  const asksVersion = args.length === 1 && args[0]?.text === '--version' && sure && wrapping === undefined
+  return asksVersion ? ['read_only'] : unionOf(found)
 }
 
 function classesOfVariables(word: Word): CommandClass[] {
   return word.variables.some((name) => isSecretVariable(name)) ? ['secret_access'] : []
 }
-

@@ -22,6 +22,8 @@ export interface ProgramRule {
   classes: readonly CommandClass[]
   /** Absent where no option of it can do more than the program itself. */
   options: OptionSpec | undefined
+  /** Options are listed to find the operands; any other, or one that a glob turns into, is harmless too. */
+  lenient: boolean
   /** What an option adds. */
   adds: ReadonlyMap<string, readonly CommandClass[]>
   operands: Operands
@@ -35,6 +37,7 @@ export type ProgramTable = Readonly<Record<string, ProgramRule>>
 interface RuleParts {
   /** A line for {@link optionSpec}: every option that is known to do nothing more. */
   options?: string
+  lenient?: boolean
   /** Options as in `options`, to what they add. */
   adds?: Readonly<Record<string, readonly CommandClass[]>>
   operands?: Operands
@@ -54,6 +57,7 @@ export function tool(classes: readonly CommandClass[], parts: RuleParts = {}): P
   return {
     classes,
     options: listed ? optionSpec(stops + lines.join(' ')) : undefined,
+    lenient: parts.lenient ?? false,
     adds,
     operands: parts.operands ?? (classes.includes('read_only') ? 'reads' : 'names'),
     subs: parts.subs === undefined ? undefined : new Map(Object.entries(parts.subs)),
@@ -73,7 +77,7 @@ export function classesByRule(rule: ProgramRule, program: string, words: readonl
   const given = parseOptions(words, rule.options ?? NO_OPTIONS)
   const call: Call = { program, words, given }
   const found: CommandClass[][] = [[...rule.classes], [...(rule.check?.(call) ?? [])]]
-  if (rule.options !== undefined && (given.unknown.length > 0 || given.risky)) found.push(['unknown'])
+  if (rule.options !== undefined && !rule.lenient && (given.unknown.length > 0 || given.risky)) found.push(['unknown'])
   for (const option of given.options) found.push(classesOfOption(rule, option.name, option.value))
   if (rule.subs === undefined) found.push(classesOfOperands(rule, given))
   else found.push(classesOfSub(rule.subs, call))
@@ -82,7 +86,8 @@ export function classesByRule(rule: ProgramRule, program: string, words: readonl
 
 function classesOfOption(rule: ProgramRule, name: string, value: Word | undefined): CommandClass[] {
   const more = rule.adds.get(name) ?? []
-  if (more.length === 1 && more[0] === 'file_write' && value !== undefined) return classesOfWriting(value)
+  const writes = more.length === 1 && more[0] === 'file_write'
+  if (writes && value !== undefined) return value.text === '-' ? [] : classesOfWriting(value)
   return unionOf(more, value !== undefined && rule.operands === 'reads' ? secretsIn(value) : [])
 }
 
@@ -115,6 +120,8 @@ function classesOfSub(subs: ReadonlyMap<string, ProgramRule>, call: Call): Comma
 
 /** Whether an option was given under one of the names. */
 export function hasOption(call: Call, ...names: readonly string[]): boolean {
-  return call.given.options.some((option) => names.includes(option.name)) ||
+  return (
+    call.given.options.some((option) => names.includes(option.name)) ||
     call.given.unknown.some((name) => names.includes(name))
+  )
 }

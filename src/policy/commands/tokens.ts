@@ -51,14 +51,20 @@ function inspect(node: SyntaxNode, script: string, doubts: Set<string>): void {
   let at = node.start
   for (const child of node.children) {
     const gap = script.slice(at, child.start)
-    if (TIGHT.has(node.type) ? gap !== '' : !GAP.test(gap)) doubts.add(`text that belongs to no token: ${gap.trim()}`)
+    if (!allowedGap(node).test(gap)) doubts.add(`text that belongs to no token: ${gap.trim()}`)
     if (gap === '' && at > node.start && SEPARATE.has(node.type) && isWordNode(child) && endsWord(script, at))
       doubts.add('two words without a blank between them')
     if (child.children.length > 0) inspect(child, script, doubts)
     else if (child.start < child.end) addDoubt(doubts, doubtAboutLeaf(child, node, script))
     at = child.end
   }
-  if (!GAP.test(script.slice(at, node.end))) doubts.add('text at the end of a construct')
+  if (!allowedGap(node).test(script.slice(at, node.end))) doubts.add('text at the end of a construct')
+}
+
+/** The first line of a here-document's text has no leaf of its own. */
+function allowedGap(node: SyntaxNode): RegExp {
+  if (node.type === 'heredoc_body') return LEAVES.heredoc_content
+  return TIGHT.has(node.type) ? /^$/ : GAP
 }
 
 const SEPARATE = new Set(['command', 'declaration_command', 'unset_command', 'file_redirect', 'array', 'for_statement'])
@@ -76,7 +82,14 @@ function addDoubt(doubts: Set<string>, doubt: string | undefined): void {
   if (doubt !== undefined) doubts.add(doubt)
 }
 
-const NO_COMMENT = new Set(['string', 'expansion', 'concatenation', 'arithmetic_expansion', 'heredoc_body', 'subscript'])
+const NO_COMMENT = new Set([
+  'string',
+  'expansion',
+  'concatenation',
+  'arithmetic_expansion',
+  'heredoc_body',
+  'subscript',
+])
 
 function doubtAboutLeaf(node: SyntaxNode, parent: SyntaxNode, script: string): string | undefined {
   if (!node.named) return doubtAboutOperator(node, parent, script)

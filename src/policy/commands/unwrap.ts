@@ -1,8 +1,8 @@
 import type { CommandClass } from './classes.js'
 import { mayBeOption, parseOptions } from './options.js'
 import { programOf } from './programs.js'
-import { ruleOf } from './tables/index.js'
 import { classesOfDeleting } from './tables/files.js'
+import { ruleOf } from './tables/index.js'
 import { SHELLS } from './tables/interpreters.js'
 import type { Assignment, Word } from './types.js'
 import { plainWord, unknownWord } from './words.js'
@@ -27,7 +27,8 @@ export function unwrap(program: string | undefined, words: readonly Word[]): Unw
   if (lower === 'find' || lower === 'gfind') return unwrapFind(words, out)
   const wrapper = wrapperOf(lower)
   if (wrapper !== undefined) unwrapByTable(lower, wrapper, words, out)
-  else if (RUNNERS.some((runner) => runner.test(`${words.map((word) => word.text).join(' ')} `)) || EXECUTES.test(lower)) guess(words, out)
+  else if (RUNNERS.some((runner) => runner.test(`${words.map((word) => word.text).join(' ')} `))) guess(words, 2, out)
+  else if (EXECUTES.test(lower)) guess(words, 1, out)
   return out
 }
 
@@ -45,9 +46,16 @@ function unwrapByTable(program: string, wrapper: Wrapper, words: readonly Word[]
   if (given.unknown.length > 0 && !isVersion(args)) {
     out.classes = [...wrapper.classes, 'unknown']
     out.reasons.push(`Kiki does not know what ${given.unknown[0]} means to ${program}`)
-    return guess(words, out)
+    return guess(words, 1, out)
   }
-  if (SHELLS.has(program)) return unwrapShell(program, given.options.some(({ name }) => name === '-c'), args, out)
+  if (SHELLS.has(program))
+    return unwrapShell(
+      program,
+      given.options.some(({ name }) => name === '-c'),
+      args,
+      out,
+    )
+  if (program === 'su') return withoutInner(program, args, out)
   let place = skipAssignments(wrapper, args, given.places[0] ?? args.length, out)
   place += wrapper.skip
   const inner = args.slice(place)
@@ -82,7 +90,11 @@ function skipAssignments(wrapper: Wrapper, args: readonly Word[], from: number, 
 /** Alone, `env` prints the environment and `sudo -s` opens a shell. */
 function withoutInner(program: string, args: readonly Word[], out: Unwrapped): void {
   if (program === 'env' && out.scripts.length === 0 && !isVersion(args)) out.classes = ['secret_access']
-  if (/^(?:sudo|su|doas|runuser|unshare|nsenter|chroot|systemd-run|script)$/.test(program) && out.scripts.length === 0 && opensShell(program, args))
+  if (
+    /^(?:sudo|su|doas|runuser|unshare|nsenter|chroot|systemd-run|script)$/.test(program) &&
+    out.scripts.length === 0 &&
+    opensShell(program, args)
+  )
     out.reasons.push(`${program} opens a shell that runs its input`)
   if (program === 'coproc') out.reasons.push('it runs a command in the background by itself')
 }
@@ -101,7 +113,8 @@ function unwrapShell(program: string, asText: boolean, args: readonly Word[], ou
 
 function unwrapJoined(program: string, wrapper: Wrapper, inner: readonly Word[], out: Unwrapped): void {
   if (inner.length === 0) {
-    if (program === 'ssh' || program === 'parallel') out.reasons.push(`${program} runs the text that it is given as input`)
+    if (program === 'ssh' || program === 'parallel')
+      out.reasons.push(`${program} runs the text that it is given as input`)
     return
   }
   const text = inner.map((word) => word.text).join(' ')
@@ -114,12 +127,17 @@ function appended(inner: readonly Word[], options: readonly { name: string; valu
   const replace = options.find(({ name }) => /^(?:-I|-i|-J|--replace)$/.test(name))
   if (replace === undefined) return [...inner, unknownWord('…')]
   const mark = replace.value?.text || '{}'
-  return inner.map((word) => (word.text.includes(mark) ? { ...word, ...REPLACED, prefix: word.prefix.split(mark)[0] ?? '', value: word.value.replaceAll(mark, '') } : word))
+  return inner.map((word) =>
+    word.text.includes(mark)
+      ? { ...word, ...REPLACED, prefix: word.prefix.split(mark)[0] ?? '', value: word.value.replaceAll(mark, '') }
+      : word,
+  )
 }
 
 const REPLACED = { static: false, known: false }
 
-const FIND_OPTIONS = /^-(?:H|L|P|O\d|maxdepth|mindepth|depth|d|x|mount|xdev|follow|daystart|noleaf|regextype|warn|nowarn|ignore_readdir_race|E|s)$/
+const FIND_OPTIONS =
+  /^-(?:H|L|P|O\d|maxdepth|mindepth|depth|d|x|mount|xdev|follow|daystart|noleaf|regextype|warn|nowarn|ignore_readdir_race|E|s)$/
 const FIND_TESTS =
   /^-(?:name|iname|path|ipath|wholename|iwholename|regex|iregex|lname|ilname|type|xtype|size|empty|newer\w*|anewer|cnewer|[acm]time|[acm]min|used|perm|readable|writable|executable|user|group|uid|gid|nouser|nogroup|inum|samefile|links|fstype|true|false|print|print0|printf|ls|prune|quit|a|and|o|or|not)$/
 
@@ -138,7 +156,12 @@ function unwrapFind(words: readonly Word[], out: Unwrapped): Unwrapped {
     } else if (word.value === '-delete') classes.push('file_delete', ...deletedRoots(args))
     else if (/^-f(?:print0?|printf|ls)$/.test(word.value)) classes.push('file_write')
     else if (/^-files0-from$/.test(word.value) || mayBeOption(word)) classes.push('unknown')
-    else if (word.prefix.startsWith('-') && !FIND_OPTIONS.test(word.value) && !FIND_TESTS.test(word.value) && !isFindValue(args[at - 1]))
+    else if (
+      word.prefix.startsWith('-') &&
+      !FIND_OPTIONS.test(word.value) &&
+      !FIND_TESTS.test(word.value) &&
+      !isFindValue(args[at - 1])
+    )
       classes.push('unknown')
   }
   out.classes = classes
@@ -146,23 +169,33 @@ function unwrapFind(words: readonly Word[], out: Unwrapped): Unwrapped {
 }
 
 function isFindValue(before: Word | undefined): boolean {
-  return before !== undefined && /^-(?:\w*time|\w*min|size|perm|inum|links|uid|gid|name|iname|printf)$/.test(before.value)
+  return (
+    before !== undefined && /^-(?:\w*time|\w*min|size|perm|inum|links|uid|gid|name|iname|printf)$/.test(before.value)
+  )
 }
 
 /** What find puts for `{}`; it begins with one of the paths, so it is no option, but which file it is nobody knows. */
 function found(word: Word): Word {
-  return word.text.includes('{}') ? { ...word, ...REPLACED, prefix: './', value: word.value.replaceAll('{}', '') } : word
+  return word.text.includes('{}')
+    ? { ...word, ...REPLACED, prefix: './', value: word.value.replaceAll('{}', '') }
+    : word
 }
 
 function deletedRoots(args: readonly Word[]): CommandClass[] {
-  const roots = args.slice(0, args.findIndex((word) => word.prefix.startsWith('-')))
+  const roots = args.slice(
+    0,
+    args.findIndex((word) => word.prefix.startsWith('-')),
+  )
   return roots.flatMap((root) => classesOfDeleting(root, true))
 }
 
 /** Where the words of a runner end and a command begins is not known: any known program among them counts. */
-function guess(words: readonly Word[], out: Unwrapped): void {
-  for (let at = 1; at < words.length && out.inner.length < 8; at++) {
-    const name = programOf(words[at])?.name.toLowerCase()
+function guess(words: readonly Word[], from: number, out: Unwrapped): void {
+  for (let at = from; at < words.length && out.inner.length < 8; at++) {
+    const word = words[at]
+    const name = programOf(word)?.name.toLowerCase()
+    // `--exec 'rm x'`: a word of several words is a script.
+    if (word?.static === true && /^\S+\s/.test(word.value)) out.scripts.push(word)
     if (name === undefined || (ruleOf(name) === undefined && wrapperOf(name) === undefined)) continue
     out.inner.push({ words: words.slice(at), at, guessed: true })
   }

@@ -102,7 +102,10 @@ function addString(draft: Draft, node: SyntaxNode): void {
   let at = node.start + 1
   const textBetween = (end: number) => {
     const raw = node.text.slice(at - node.start, end - node.start)
-    addQuoted(draft, raw.replace(/\\([$`"\\\n])/g, (_all, one: string) => (one === '\n' ? '' : one)))
+    addQuoted(
+      draft,
+      raw.replace(/\\([$`"\\\n])/g, (_all, one: string) => (one === '\n' ? '' : one)),
+    )
   }
   for (const child of node.children) {
     if (!EXPANSIONS.has(child.type)) continue

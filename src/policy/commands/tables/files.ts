@@ -21,8 +21,10 @@ function isFatalWhenEmpty(value: string): boolean {
 }
 
 function deleting(call: Call): CommandClass[] {
-  const recursive = hasOption(call, '-r', '-R', '--recursive') || !call.given.operands.every((word) => word.known)
-  const root: CommandClass[] = hasOption(call, '--no-preserve-root') ? ['destructive'] : []
+  const recursive =
+    call.words.some(({ value }) => /^-[a-zA-Z]*[rR]|^--r/.test(value)) ||
+    !call.given.operands.every((word) => word.known)
+  const root: CommandClass[] = call.words.some(({ value }) => value.startsWith('--no-p')) ? ['destructive'] : []
   return [...root, ...call.given.operands.flatMap((word) => classesOfDeleting(word, recursive))]
 }
 
@@ -63,7 +65,8 @@ function copyingBlocks(call: Call): CommandClass[] {
     const [, name, value] = /^(\w+)=(.*)$/s.exec(word.value) ?? []
     const target = { ...word, value: value ?? '' }
     if (name === 'of') found.push(...classesOfWriting(target), ...hidden(word))
-    else if (name === 'if') found.push(...secretsIn(target), ...hidden(word), ...(isDevice(target.value) ? UNKNOWN : []))
+    else if (name === 'if')
+      found.push(...secretsIn(target), ...hidden(word), ...(isDevice(target.value) ? UNKNOWN : []))
     else if (name === undefined || !/^(?:bs|ibs|obs|cbs|count|skip|seek|conv|iflag|oflag|status)$/.test(name))
       found.push('unknown')
   }
@@ -78,15 +81,16 @@ const plain = (value: string): Word => ({
 })
 
 const TAR_READS = /^-?(?:[A-Za-z]*t[A-Za-z]*)$/
-const TAR_RUNS =
-  /^--(?:to-c|checkpoint-a|us|rsh-c|info-s|new-v|rmt-c)|^-?[a-zA-Z]*[IF]|^--(?:inf|newv)|^--use-compress-program/
+const TAR_RUNS = /^--(?:to-c|checkpoint-a|us|rsh-c|info-s|new-v|rmt-c)|^-[a-zA-Z]*[IF]/
 
 function archiving(call: Call): CommandClass[] {
   const words = call.words.map((word) => word.value)
   const [first = ''] = words
   const found = call.words.flatMap(secretsIn)
-  if (words.some((word) => TAR_RUNS.test(word)) || call.given.risky) found.push('code_execution', 'unknown')
-  if (words.some((word) => /^--(?:remove-files|del|recursive-unlink|unlink-first)/.test(word))) found.push('file_delete')
+  if (words.some((word) => TAR_RUNS.test(word)) || /^[a-zA-Z]*[IF]/.test(first) || call.given.risky)
+    found.push('code_execution', 'unknown')
+  if (words.some((word) => /^--(?:remove-files|del|recursive-unlink|unlink-first)/.test(word)))
+    found.push('file_delete')
   if (words.some((word) => /^(?:-P|--absolute-names)$/.test(word))) found.push('unknown')
   const remote = words.some((word) => /^-?f?[\w.@-]+:/.test(word))
   if (remote) found.push('network_egress')
@@ -97,7 +101,6 @@ function archiving(call: Call): CommandClass[] {
 }
 
 const deletes = tool(['file_delete'], {
-  options: '-firRdvI -P -W --force --recursive --dir --verbose --interactive? --one-file-system --no-preserve-root --preserve-root?',
   operands: 'own',
   check: deleting,
 })
@@ -110,11 +113,13 @@ const WRITES: ProgramTable = {
   shred: tool(['file_delete', 'destructive']),
   wipefs: tool(['destructive', 'system_change']),
   mv: tool(['file_write'], {
-    options: '-finuvbZT -t: -S: --force --interactive --no-clobber --update? --verbose --backup? --target-directory: --no-target-directory',
+    options:
+      '-finuvbZT -t: -S: --force --interactive --no-clobber --update? --verbose --backup? --target-directory: --no-target-directory',
     check: copying(true),
   }),
   cp: tool(['file_write'], {
-    options: '-abdfiHlLnPpRrsTuvxZ -t: -S: --archive --force --recursive --no-clobber --preserve? --update? --verbose --parents --reflink? --sparse: --backup? --target-directory: --no-target-directory --dereference --no-dereference --link --symbolic-link',
+    options:
+      '-abdfiHlLnPpRrsTuvxZ -t: -S: --archive --force --recursive --no-clobber --preserve? --update? --verbose --parents --reflink? --sparse: --backup? --target-directory: --no-target-directory --dereference --no-dereference --link --symbolic-link',
     check: copying(false),
   }),
   install: tool(['file_write', 'unknown'], { check: copying(false) }),
@@ -150,12 +155,16 @@ const WRITES: ProgramTable = {
   ...same('chown chgrp', tool(['file_write', 'system_change'], { check: changingRights })),
   ...same('setfacl chattr setfattr xattr', tool(['file_write', 'system_change'])),
   ...same('setcap', tool(['privilege_escalation', 'system_change'])),
-  ...same('patch', tool(['file_write'], { options: '-EfNRstu -d: -i: -p: --dry-run --forward --reverse --strip: --input:' })),
+  ...same(
+    'patch',
+    tool(['file_write'], { options: '-EfNRstu -d: -i: -p: --dry-run --forward --reverse --strip: --input:' }),
+  ),
   ...same('dos2unix unix2dos', tool(['file_write'])),
 }
 
 const packs = tool(['file_write'], {
-  options: '-123456789cdfklnNqrtvz0T -S: -b: --keep --decompress --force --stdout --best --fast --recursive --test --list --verbose --quiet',
+  options:
+    '-123456789cdfklnNqrtvz0T -S: -b: --keep --decompress --force --stdout --best --fast --recursive --test --list --verbose --quiet',
   check: (call) => (hasOption(call, '-k', '--keep', '-c', '--stdout', '-t', '-l', '--list') ? [] : ['file_delete']),
 })
 
@@ -166,12 +175,16 @@ const ARCHIVES: ProgramTable = {
   zip: tool(['file_write'], {
     options: '-rqju9876543210yvX -x: -i: --recurse-paths --quiet --exclude: --symlinks',
     adds: { '-m --move': ['file_delete'], '-d --delete': ['file_delete'] },
-    check: (call) => (call.words.some(({ value }) => /^-\w*T|^--unz|^-\w*TT/.test(value)) ? ['code_execution', 'unknown'] : []),
+    check: (call) =>
+      call.words.some(({ value }) => /^-\w*T|^--unz|^-\w*TT/.test(value)) ? ['code_execution', 'unknown'] : [],
   }),
   unzip: tool([], {
     options: '-qjnCaLoxvltpzZ -d: -P:',
     operands: 'own',
-    check: (call) => [...call.words.flatMap(secretsIn), hasOption(call, '-l', '-v', '-t', '-p', '-z', '-Z') ? 'read_only' : 'file_write'],
+    check: (call) => [
+      ...call.words.flatMap(secretsIn),
+      hasOption(call, '-l', '-v', '-t', '-p', '-z', '-Z') ? 'read_only' : 'file_write',
+    ],
   }),
   ...same('zipinfo', tool(['read_only'])),
   ...same('7z 7za 7zr unrar', tool(['file_write', 'unknown'])),

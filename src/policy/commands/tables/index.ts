@@ -9,7 +9,16 @@ import { STREAMS } from './streams.js'
 import { SYSTEM } from './system.js'
 
 const PROGRAMS: ReadonlyMap<string, ProgramRule> = new Map(
-  Object.entries({ ...NETWORK, ...PACKAGES, ...INTERPRETER_RULES, ...SYSTEM, ...GIT, ...FILES, ...STREAMS, ...READING }),
+  Object.entries({
+    ...NETWORK,
+    ...PACKAGES,
+    ...INTERPRETER_RULES,
+    ...SYSTEM,
+    ...GIT,
+    ...FILES,
+    ...STREAMS,
+    ...READING,
+  }),
 )
 
 /** The rule of a program, by its name without a path. */

@@ -74,7 +74,8 @@ function readSubstitution(text: string, letter: string): Step {
     if (text[at] === '\\') at++
     else if (text[at] === delimiter) seen++
     // In a bracket GNU sed and others differ on whether the delimiter ends the pattern.
-    else if (text[at] === '[' && seen === 0 && bracketHolds(text.slice(at), delimiter)) return { classes: RUNS, rest: '' }
+    else if (text[at] === '[' && seen === 0 && bracketHolds(text.slice(at), delimiter))
+      return { classes: RUNS, rest: '' }
   }
   const flags = letter === 's' ? (/^[gpiImM\d]*/.exec(text.slice(at))?.[0] ?? '') : ''
   const rest = text.slice(at + flags.length)
@@ -88,7 +89,9 @@ function bracketHolds(text: string, delimiter: string): boolean {
 
 /** sed's own options and operands: scripts by `-e` or the first operand, files after it. */
 export function classesOfSedCall(call: Call): CommandClass[] {
-  const scripts = call.given.options.filter(({ name }) => name === '-e' || name === '--expression').map(({ value }) => value)
+  const scripts = call.given.options
+    .filter(({ name }) => name === '-e' || name === '--expression')
+    .map(({ value }) => value)
   const files = scripts.length > 0 ? call.given.operands : call.given.operands.slice(1)
   if (scripts.length === 0) scripts.push(call.given.operands[0])
   const found = scripts.flatMap((script) => {

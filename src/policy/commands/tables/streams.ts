@@ -27,16 +27,23 @@ function classesOfAwkCall(call: Call): CommandClass[] {
 }
 
 export const STREAMS: ProgramTable = {
-  ...same('sed gsed', tool([], {
-    options: '-nErsuz -e: -i? -l: --quiet --silent --expression: --in-place? --regexp-extended --separate --posix --debug --sandbox --null-data --unbuffered --version --help',
-    adds: { '-f: --file:': RUNS },
-    operands: 'own',
-    check: classesOfSedCall,
-  })),
-  ...same('awk gawk mawk nawk original-awk', tool([], {
-    options: '| -F: -v: --field-separator: --assign: --posix --traditional --re-interval --version',
-    adds: { '-f: --file: -i: --include: -l: --load: -e: --source: -E: --exec: -d? -o? -p? -D?': RUNS },
-    operands: 'own',
-    check: classesOfAwkCall,
-  })),
+  ...same(
+    'sed gsed',
+    tool([], {
+      options:
+        '-nErsuz -e: -i? -l: --quiet --silent --expression: --in-place? --regexp-extended --separate --posix --debug --sandbox --null-data --unbuffered --version --help',
+      adds: { '-f: --file:': RUNS },
+      operands: 'own',
+      check: classesOfSedCall,
+    }),
+  ),
+  ...same(
+    'awk gawk mawk nawk original-awk',
+    tool([], {
+      options: '| -F: -v: --field-separator: --assign: --posix --traditional --re-interval --version',
+      adds: { '-f: --file: -i: --include: -l: --load: -e: --source: -E: --exec: -d? -o? -p? -D?': RUNS },
+      operands: 'own',
+      check: classesOfAwkCall,
+    }),
+  ),
 }
