@@ -74,11 +74,11 @@ export function doubtsAboutExpansion(node: SyntaxNode): string[] {
   if (node.type !== 'expansion') return []
   const text = node.text
   if (/^\$\{[^}]*@[A-Za-z]\}?/.test(text) && !/^\$\{\w+(?:\[[@*]\])?@[QULu]\}$/.test(text) && hasOperator(node, '@'))
-    return ['an expansion that evaluates its value (${v@…})']
-  if (/^\$\{\s*!/.test(text)) return ['an indirect expansion (${!v})']
-  if (hasOperator(node, ':=') || hasOperator(node, '=')) return ['an expansion that assigns (${v:=…})']
+    return ['an expansion that evaluates its value (v@P)']
+  if (/^\$\{\s*!/.test(text)) return ['an indirect expansion (!v)']
+  if (hasOperator(node, ':=') || hasOperator(node, '=')) return ['an expansion that assigns (v:=x)']
   if (hasOperator(node, ':') && !/^\$\{\w+:\s*-?\d+(?::-?\d+)?\}$/.test(text))
-    return ['an offset that is evaluated (${v:…})']
+    return ['an offset that is evaluated (v:n)']
   return []
 }
 

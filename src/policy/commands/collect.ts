@@ -54,14 +54,17 @@ function addReason(out: Collected, reason: string | undefined): void {
 }
 
 function visit(node: SyntaxNode, script: string, out: Collected): void {
-  if (COMMANDS.has(node.type)) return visitCommand(node, [], script, out)
+  if (COMMANDS.has(node.type)) visitCommand(node, [], script, out)
+  else if (node.type === 'redirected_statement') visitRedirected(node, script, out)
+  else if (node.type.endsWith('_redirect')) visitGroupRedirect(node, script, out)
+  else {
+    noteNode(node, out)
+    visitChildren(node, script, out)
+  }
+}
+
+function noteNode(node: SyntaxNode, out: Collected): void {
   switch (node.type) {
-    case 'redirected_statement':
-      return visitRedirected(node, script, out)
-    case 'file_redirect':
-    case 'herestring_redirect':
-    case 'heredoc_redirect':
-      return visitGroupRedirect(node, script, out)
     case 'variable_assignment':
       out.assignments.push(readAssignment(node))
       break
@@ -80,7 +83,6 @@ function visit(node: SyntaxNode, script: string, out: Collected): void {
       out.variables.push(...node.children.filter((child) => child.type === 'variable_name').map((child) => child.text))
       break
   }
-  visitChildren(node, script, out)
 }
 
 function visitChildren(node: SyntaxNode, script: string, out: Collected): void {
@@ -161,8 +163,10 @@ function testWords(node: SyntaxNode, out: Collected): Word[] {
 function visitRedirected(node: SyntaxNode, script: string, out: Collected): void {
   const body = node.children.find((child) => !child.type.endsWith('_redirect'))
   const redirects = node.children.filter((child) => child.type.endsWith('_redirect'))
-  if (body !== undefined && COMMANDS.has(body.type) && body.type !== 'test_command')
-    return visitCommand(body, redirects, script, out)
+  if (body !== undefined && COMMANDS.has(body.type) && body.type !== 'test_command') {
+    visitCommand(body, redirects, script, out)
+    return
+  }
   if (body !== undefined) visit(body, script, out)
   for (const redirect of redirects) visitGroupRedirect(redirect, script, out)
 }
@@ -176,7 +180,10 @@ function visitGroupRedirect(node: SyntaxNode, script: string, out: Collected): v
 }
 
 function attach(node: SyntaxNode, script: string, command: RawCommand, out: Collected): void {
-  if (node.type !== 'heredoc_redirect') return addRedirect(node, command)
+  if (node.type !== 'heredoc_redirect') {
+    addRedirect(node, command)
+    return
+  }
   addReason(out, doubtAboutHeredoc(node, script))
   command.redirections.push(redirectionOf(node.text.split('\n')[0] ?? '', '<<', undefined))
   for (const child of node.children) {

@@ -1,4 +1,4 @@
-import { isSteering } from './assignments.js'
+import { refusalOfAssignment } from './assignments.js'
 import { parseOptions } from './options.js'
 import { canonicalName } from './programs.js'
 import { INTERPRETERS, SHELLS } from './tables/interpreters.js'
@@ -40,7 +40,8 @@ function reasonsOfBuiltin(program: string, rest: readonly Word[]): string[] {
     case 'export':
     case 'readonly':
       if (has(/^[-+][a-zA-Z]*[nifF]/)) return [`${program} makes a name stand for another`]
-      if (rest.some((word) => !word.known && word.prefix === '')) return [`${program} of a name that Kiki cannot see`]
+      if (rest.some((word) => !word.known && !word.prefix.includes('=')))
+        return [`${program} of a name that Kiki cannot see`]
       return steeringNames(rest)
     case 'let':
       return has(/[^\d\s+*/%=()a-zA-Z_-]/) || rest.some((word) => !/^\w+[-+*/%]?=\d+$/.test(word.value))
@@ -78,9 +79,15 @@ function reasonsOfTest(rest: readonly Word[]): string[] {
     : []
 }
 
+/** `export "PATH=x"` is one word, and yet an assignment. */
 function steeringNames(rest: readonly Word[]): string[] {
-  const names = rest.map((word) => /^\w+/.exec(word.value)?.[0] ?? '').filter((name) => isSteering(name))
-  return names.filter((name) => rest.some((word) => word.value === name)).map((name) => `it sets ${name}`)
+  return rest.flatMap((word) => {
+    const [, name, text] = /^([A-Za-z_]\w*)(?:\+?=(.*))?$/s.exec(word.value) ?? []
+    if (name === undefined) return []
+    const value = text === undefined ? undefined : { ...word, value: text }
+    const reason = refusalOfAssignment({ name, text: word.text, value })
+    return reason === undefined ? [] : [reason]
+  })
 }
 
 /** A shell or interpreter without a file or code of its own runs whatever it is fed. */

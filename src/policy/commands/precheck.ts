@@ -2,7 +2,9 @@
 export const SCRIPT_LIMIT = 32_768
 
 // Everything invisible or that only looks like a blank: what the owner reads is then not what runs.
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Zs}\u034F\u115F\u1160\u17B4\u17B5\u3164\uFFA0\u2800]/u
+const INVISIBLE =
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are meant
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Zs}\u034F\u115F\u1160\u17B4\u17B5\u3164\uFFA0\u2800]/u
 const VISIBLE_SPACES = /[ \t\n]/g
 // An emoji is often several code points; inside one these two are no disguise.
 const EMOJI_JOINERS = /(\p{Extended_Pictographic})(?:\uFE0F|\u200D\p{Extended_Pictographic})+/gu
@@ -21,6 +23,8 @@ export function refusalsOfText(script: string): string[] {
   // Bash joins the lines first, so `$\<newline>(id)` is a substitution too; the parser does not see either.
   if (script.includes('\\\n') && SUBSTITUTION.test(script.replaceAll('\\\n', '')))
     reasons.push('it has a line continuation and a substitution')
+  // The parser takes the two halves of a word for two words, bash for one.
+  if (/[^\s]\\\n[^\s]/.test(script)) reasons.push('it has a line continuation within a word')
   if (script.endsWith('\\')) reasons.push('it ends in a backslash')
   return reasons
 }

@@ -35,6 +35,11 @@ const KINDS = new Set(
 
 // Between the tokens of a word nothing may stand; elsewhere blanks and joined lines.
 const TIGHT = new Set(['concatenation', 'simple_expansion', 'brace_expression', 'command_name'])
+const ON_ONE_LINE = new Set(
+  `command declaration_command unset_command file_redirect herestring_redirect redirected_statement negated_command
+  variable_assignment variable_assignments unary_expression`.split(/\s+/),
+)
+const LINE_GAP = /^(?:[ \t]|\\\n)*$/
 const GAP = /^(?:[ \t\n]|\\\n)*$/
 
 /** What bash might read differently from the parser, as reasons; empty for a tree that can be trusted. */
@@ -64,6 +69,7 @@ function inspect(node: SyntaxNode, script: string, doubts: Set<string>): void {
 /** The first line of a here-document's text has no leaf of its own. */
 function allowedGap(node: SyntaxNode): RegExp {
   if (node.type === 'heredoc_body') return LEAVES.heredoc_content
+  if (ON_ONE_LINE.has(node.type)) return LINE_GAP
   return TIGHT.has(node.type) ? /^$/ : GAP
 }
 

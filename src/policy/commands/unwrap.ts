@@ -1,5 +1,5 @@
 import type { CommandClass } from './classes.js'
-import { mayBeOption, parseOptions } from './options.js'
+import { mayBeOption, type ParsedOptions, parseOptions } from './options.js'
 import { programOf } from './programs.js'
 import { classesOfDeleting } from './tables/files.js'
 import { ruleOf } from './tables/index.js'
@@ -46,25 +46,39 @@ function unwrapByTable(program: string, wrapper: Wrapper, words: readonly Word[]
   if (given.unknown.length > 0 && !isVersion(args)) {
     out.classes = [...wrapper.classes, 'unknown']
     out.reasons.push(`Kiki does not know what ${given.unknown[0]} means to ${program}`)
-    return guess(words, 1, out)
-  }
-  if (SHELLS.has(program))
-    return unwrapShell(
-      program,
-      given.options.some(({ name }) => name === '-c'),
-      args,
-      out,
-    )
-  if (program === 'su') return withoutInner(program, args, out)
-  let place = skipAssignments(wrapper, args, given.places[0] ?? args.length, out)
-  place += wrapper.skip
+    guess(words, 1, out)
+  } else if (SHELLS.has(program)) unwrapShell(program, given, args, out)
+  else if (program === 'su') withoutInner(program, args, out)
+  else unwrapOperands(program, wrapper, given, args, out)
+}
+
+function unwrapOperands(
+  program: string,
+  wrapper: Wrapper,
+  given: ParsedOptions,
+  args: readonly Word[],
+  out: Unwrapped,
+): void {
+  const place = skipAssignments(wrapper, args, given.places[0] ?? args.length, out) + wrapper.skip
   const inner = args.slice(place)
-  if (wrapper.joins) return unwrapJoined(program, wrapper, inner, out)
-  if (inner.length === 0) return withoutInner(program, args, out)
-  if (out.scripts.length > 0 && /^(?:su|runuser|script|flock|npx)$/.test(program)) return
-  const risky = args.slice(0, place).some(mayBeOption)
-  if (risky) out.reasons.push(`what ${program} starts is known only when the script runs`)
-  out.inner.push({ words: wrapper.appends ? appended(inner, given.options) : inner, at: place + 1, guessed: false })
+  if (wrapper.joins) unwrapJoined(program, wrapper, inner, out)
+  else if (program === 'env' && out.scripts.length > 0) extendScript(inner, out)
+  else if (inner.length === 0) withoutInner(program, args, out)
+  else if (out.scripts.length === 0) {
+    const risky = args.slice(0, place).some(mayBeOption)
+    if (risky) out.reasons.push(`what ${program} starts is known only when the script runs`)
+    const words = wrapper.appends ? appended(inner, given.options) : inner
+    out.inner.push({ words, at: place + 1, guessed: false })
+  }
+}
+
+/** `env -S 'sudo -u x' id`: what follows belongs to the text. */
+function extendScript(inner: readonly Word[], out: Unwrapped): void {
+  out.scripts = out.scripts.map((script) => {
+    const words = [script, ...inner]
+    const text = words.map((word) => word.text).join(' ')
+    return words.every((word) => word.static) ? plainWord(text) : unknownWord(text)
+  })
 }
 
 function isVersion(args: readonly Word[]): boolean {
@@ -82,6 +96,7 @@ function skipAssignments(wrapper: Wrapper, args: readonly Word[], from: number, 
     const word = args[place]
     const [, name, text] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word?.value ?? '') ?? []
     if (word === undefined || name === undefined) break
+    if (!word.known && !word.prefix.includes('=')) out.reasons.push('it sets a variable whose name Kiki cannot see')
     out.assignments.push({ name, text: word.text, value: { ...word, text: text ?? '', value: text ?? '', prefix: '' } })
   }
   return place
@@ -104,11 +119,15 @@ function opensShell(program: string, args: readonly Word[]): boolean {
   return !isVersion(args)
 }
 
-function unwrapShell(program: string, asText: boolean, args: readonly Word[], out: Unwrapped): void {
+/** With `-c` the first operand is the text, wherever the option stands; without, a file or the input is run. */
+function unwrapShell(program: string, given: ParsedOptions, args: readonly Word[], out: Unwrapped): void {
   out.classes = isVersion(args) ? ['read_only'] : ['code_execution']
-  // With -c the text is the first operand, whatever stands between.
-  if (!asText) return
-  if (out.scripts.length !== 1) out.reasons.push(`${program} is given its text in an odd way`)
+  if (given.risky) out.reasons.push(`what ${program} runs is known only when the script runs`)
+  if (!given.options.some(({ name }) => name === '-c')) return
+  const [text] = given.operands
+  if (text === undefined) out.reasons.push(`${program} -c without a text`)
+  else out.scripts.push(text)
+  if (/^(?:fish|csh|tcsh)$/.test(program)) out.reasons.push(`${program} reads another language than bash`)
 }
 
 function unwrapJoined(program: string, wrapper: Wrapper, inner: readonly Word[], out: Unwrapped): void {

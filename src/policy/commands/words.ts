@@ -35,6 +35,8 @@ export function readWord(node: SyntaxNode): Word {
   const { certain: _certain, skeleton, ...word } = draft
   const braces = /\{.*(?:,|\.\.).*\}/s.test(skeleton)
   const glob = braces || /[*?]|\[.*\]/s.test(skeleton)
+  // Where a home is does not matter, that it is one does: the value stays known.
+  if (/^~|^\w+\+?=(?:.*:)?~/s.test(skeleton)) word.static = false
   if (!glob) return { ...word, raw: node.text, glob }
   const open = skeleton.search(/[*?{[]/)
   return {
@@ -43,7 +45,7 @@ export function readWord(node: SyntaxNode): Word {
     glob,
     static: false,
     known: false,
-    prefix: word.prefix.slice(0, open < 0 ? undefined : plainLength(draft, open)),
+    prefix: word.prefix.slice(0, open),
   }
 }
 
@@ -57,11 +59,6 @@ export function unknownWord(text: string): Word {
 export function plainWord(text: string): Word {
   const all = { static: true, known: true, splits: false, glob: false, substitution: false }
   return { text, raw: text, value: text, prefix: text, variables: [], ...all }
-}
-
-/** Up to the first glob the skeleton is as long as the value unless something before it was expanded. */
-function plainLength(draft: Draft, open: number): number {
-  return Math.min(open, draft.prefix.length)
 }
 
 function addNode(draft: Draft, node: SyntaxNode): void {
@@ -121,13 +118,21 @@ const NUMERIC = /^\$[?#$]$|^\$\{#\w+\}$/
 function addExpansion(draft: Draft, node: SyntaxNode, quoted: boolean): void {
   const name = /^\$\{?(\w+)/.exec(node.text)?.[1]
   if (name !== undefined && node.type !== 'command_substitution') draft.variables.push(name)
-  if (/^\$\{?HOME\}?$/.test(node.text)) return addPlace(draft, node.text, '~')
-  if (quoted && /^\$\{?PWD\}?$/.test(node.text)) return addPlace(draft, node.text, '.')
-  if (NUMERIC.test(node.text) || node.type === 'arithmetic_expansion') return addPlace(draft, node.text, '0')
+  const place = placeOf(node, quoted)
+  if (place !== undefined) {
+    addPlace(draft, node.text, place)
+    return
+  }
   // `${x:?}` stops the script where x is empty, so the word never is.
   if (/^\$\{\w+:\?/.test(node.text)) draft.value += '\uFFFD'
   addUnknown(draft, node.text, !quoted || /^\$\{?@|\[@\]\}$/.test(node.text))
   if (node.type === 'command_substitution') draft.substitution = true
+}
+
+function placeOf(node: SyntaxNode, quoted: boolean): string | undefined {
+  if (/^\$\{?HOME\}?$/.test(node.text)) return '~'
+  if (quoted && /^\$\{?PWD\}?$/.test(node.text)) return '.'
+  return NUMERIC.test(node.text) || node.type === 'arithmetic_expansion' ? '0' : undefined
 }
 
 /** A value that is known well enough: where home is does not matter, nor which number it is. */

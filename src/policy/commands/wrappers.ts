@@ -25,9 +25,7 @@ function wrapper(classes: readonly CommandClass[], options: string, more: Partia
 
 const RUNS: CommandClass[] = ['code_execution']
 const ROOT: CommandClass[] = ['privilege_escalation']
-const shell = wrapper([], '-abefhiklmnprstuvxBCEHPTD -o: -O: -c: --login --norc --noprofile --posix --restricted', {
-  scripts: ['-c'],
-})
+const shell = wrapper([], '-abcefhiklmnprstuvxBCEHPTD -o: -O: --login --norc --noprofile --posix --restricted')
 
 /** Every program that Kiki looks through (PO-04). A wrapper's own harmless use is `read_only`. */
 const WRAPPERS: Readonly<Record<string, Wrapper>> = {
@@ -122,7 +120,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   ),
   coproc: wrapper(RUNS, ''),
   dotenv: wrapper([...RUNS, 'secret_access'], '-e: -f: --'),
-  ...Object.fromEntries('sh bash dash zsh ksh mksh ash rbash fish yash posh'.split(' ').map((name) => [name, shell])),
+  ...Object.fromEntries('sh bash dash zsh ksh mksh ash rbash fish yash posh csh tcsh'.split(' ').map((name) => [name, shell])),
 }
 
 const BY_NAME = new Map(Object.entries(WRAPPERS))

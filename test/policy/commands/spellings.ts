@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is shell text
 import type { CommandClass } from '../../../src/policy/commands/classes.js'
 
 /** One way to write a command line, and what it has to come to (CC-04). Adding a case is adding a row. */
