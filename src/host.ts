@@ -38,6 +38,7 @@ import { createOwnerAuth } from './owner/auth.js'
 import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
 import { recordActions } from './owner/record-actions.js'
+import { openShellParser } from './policy/commands/parser.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
@@ -177,6 +178,8 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   const externalClients = config.experimental.external_clients
   const gate: GateDeps = {
     audit,
+    shell: await openShellParser(),
+    config: settings.current,
     rules,
     approvals,
     store,

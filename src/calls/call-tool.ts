@@ -1,5 +1,6 @@
 import type { Approvals } from '../approvals/approvals.js'
 import type { Audit } from '../audit/audit.js'
+import type { Config } from '../config/schema.js'
 import type { Connection } from '../grants/connections.js'
 import type { StandingRules } from '../grants/standing-rules.js'
 import type { Reply } from '../lib/content.js'
@@ -11,6 +12,7 @@ import { type Live, tellProgress } from '../operations/live.js'
 import { limitsOf, type Operations, type Work } from '../operations/operations.js'
 import type { Outcome } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
+import type { ShellParser } from '../policy/commands/parser.js'
 import type { Processes } from '../processes/processes.js'
 import type { Session, Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
@@ -44,6 +46,9 @@ export interface GateDeps extends AuthenticateDeps {
   rate: RateLimit
   rules: StandingRules
   approvals: Approvals
+  shell: ShellParser
+  /** As it is now: it may be read again. */
+  config: () => Config
   audit: Pick<Audit, 'recordRefusal'>
   log: Log
   /** Kiki's home, fenced off from every tool (PA-03). */

@@ -61,7 +61,12 @@ export function findTool(connection: Connection, name: string): Tool {
 }
 
 /** A profile narrows its connection (GR-06). */
-export function checkProfile(tool: Tool, connection: Connection, session: Session, profile: Profile | undefined): void {
+export function checkProfile(
+  tool: Pick<Tool, 'name' | 'family'>,
+  connection: Connection,
+  session: Session,
+  profile: Profile | undefined,
+): void {
   if (!isShared(tool, connection, profile)) throw toolUnavailable(tool.name, `profiles.${session.profile}.tools`)
 }
 

@@ -120,7 +120,9 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   ),
   coproc: wrapper(RUNS, ''),
   dotenv: wrapper([...RUNS, 'secret_access'], '-e: -f: --'),
-  ...Object.fromEntries('sh bash dash zsh ksh mksh ash rbash fish yash posh csh tcsh'.split(' ').map((name) => [name, shell])),
+  ...Object.fromEntries(
+    'sh bash dash zsh ksh mksh ash rbash fish yash posh csh tcsh'.split(' ').map((name) => [name, shell]),
+  ),
 }
 
 const BY_NAME = new Map(Object.entries(WRAPPERS))
