@@ -52,7 +52,7 @@ export function recordActions({ audit, store, log }: RecordDeps): MiddlewareHand
     await next()
     const route = routeOf(c)
     if (route === undefined) return
-    if (c.res.status >= 400) return audit.appendLazily(refusedEntry(c, route))
+    if (c.res.status >= 400) return isFlood(c, route) ? undefined : audit.appendLazily(refusedEntry(c, route))
     const entry = doneEntry(c, route, await answerOf(c))
     if (route === BRIDGE) return audit.appendLazily(entry)
     try {
@@ -62,6 +62,14 @@ export function recordActions({ audit, store, log }: RecordDeps): MiddlewareHand
       log.error({ action: entry.action, error: messageOf(error) }, "an action of the owner's could not be recorded")
     }
   }
+}
+
+/**
+ * Anybody on this machine can ask to sign in, and the log is kept for good: only codes that were looked at are noted, of
+ * which `createLoginCodes` allows ten wrong ones a minute.
+ */
+function isFlood(c: Context, route: string): boolean {
+  return route === LOGIN && c.res.status !== 401
 }
 
 /** The route's own words, such as `POST /api/connections/:id/pause`; undefined for what only reads, or is no route. */

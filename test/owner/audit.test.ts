@@ -137,6 +137,21 @@ describe('what the owner does', () => {
     expect(JSON.stringify(entries)).not.toContain('CANARY')
   })
 
+  it('GU-68 who floods the sign-in does not flood the log: only codes that were looked at are noted', async () => {
+    const statuses: number[] = []
+    const entries = await notedBy(async () => {
+      for (let n = 0; n < 30; n++) {
+        const body = JSON.stringify(n % 3 === 0 ? { code: 7 } : { code: `wrong ${n}` })
+        const headers = { 'content-type': 'application/json' }
+        statuses.push((await fetch(`${host.ownerUrl}/api/login`, { method: 'POST', headers, body })).status)
+      }
+    })
+    expect(new Set(statuses)).toEqual(new Set([400, 401, 429]))
+    expect(words(entries)).toEqual(
+      statuses.filter((status) => status === 401).map(() => 'owner.sign_in_refused refused'),
+    )
+  })
+
   it('GU-68 reading changes nothing, and is not noted', async () => {
     const entries = await notedBy(async () => {
       for (const path of ['status', 'connections', 'sessions', 'operations', 'audit', 'audit/verify'])
