@@ -1,9 +1,11 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { describeScript } from '../calls/command.js'
 import { previewOperation } from '../calls/preview.js'
 import { jsonBody } from '../http/json-body.js'
 import { visible } from '../lib/visible.js'
 import { type Asked, SCOPES } from '../store/approvals.js'
+import { findNative } from '../tools/catalog.js'
 import type { OwnerEnv } from './auth.js'
 import { time } from './connections.js'
 import type { OwnerDeps } from './deps.js'
@@ -45,7 +47,8 @@ export function approvalRoutes(deps: OwnerDeps) {
 }
 
 /** All that the owner needs to decide; nothing is redacted or cut here (AP-03), and nothing can hide (GU-32). */
-function approvalView({ connections, sessions }: OwnerDeps, { approval, operation }: Asked) {
+function approvalView(deps: OwnerDeps, { approval, operation }: Asked) {
+  const { connections, sessions } = deps
   const connection = connections.get(operation.connection_id)
   const session = sessions.get(operation.session_ref)
   const { by, reason } = JSON.parse(approval.decision) as { by: string; reason: string }
@@ -68,6 +71,7 @@ function approvalView({ connections, sessions }: OwnerDeps, { approval, operatio
     arguments: JSON.parse(operation.arguments) as Record<string, unknown>,
     /** The same for eyes, a line for each part. */
     shown: shownArguments(operation.arguments),
+    command: scriptOf(deps, operation),
     argument_hash: operation.fingerprint,
     why: { by, reason },
     /** What "the same kind for this session" covers, and the rules that "always" adds; empty: only once is possible. */
@@ -79,6 +83,14 @@ function approvalView({ connections, sessions }: OwnerDeps, { approval, operatio
     message: approval.message,
     answered_at: time(approval.answered_at),
   }
+}
+
+/** A command's parts with their classes, made visible like everything else (CC-03); null for other tools. */
+function scriptOf({ gate }: OwnerDeps, { tool, arguments: json }: Asked['operation']) {
+  const native = findNative(tool)
+  if (native?.command === undefined) return null
+  const script = describeScript(gate.shell.parse(native.command(native.input.parse(JSON.parse(json)))))
+  return { ...script, commands: script.commands.map((command) => ({ ...command, text: visible(command.text) })) }
 }
 
 /** Each argument with its name; a text of several lines is shown whole, under its name. */

@@ -5,8 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { callTool, type GateDeps } from '../../src/calls/call-tool.js'
 import type { ToolRequest } from '../../src/calls/caller.js'
 import { createRateLimit } from '../../src/calls/rate.js'
+import { configSchema } from '../../src/config/schema.js'
 import type { Reply } from '../../src/lib/content.js'
 import { silentLog } from '../../src/lib/log.js'
+import { openShellParser } from '../../src/policy/commands/parser.js'
 import { createProcesses, type Processes } from '../../src/processes/processes.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
 import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
@@ -25,6 +27,8 @@ beforeEach(async () => {
     log: silentLog,
     fence: createHomeFence(join(core.base, 'home')),
     externalClients: true,
+    shell: await openShellParser(),
+    config: () => configSchema.parse({}),
   }
   writeFileSync(join(core.base, 'ws', 'small'), 'a line\n')
   writeFileSync(join(core.base, 'ws', 'large'), 'a line of text\n'.repeat(5000))
