@@ -6,6 +6,7 @@ import { createApprovals } from './approvals/approvals.js'
 import { createAudit } from './audit/audit.js'
 import { openAuditFiles } from './audit/head-file.js'
 import { adopt, type GateDeps, runClaimed } from './calls/call-tool.js'
+import { createScripts } from './calls/command.js'
 import { createRateLimit } from './calls/rate.js'
 import { durationMs } from './config/duration.js'
 import { environment } from './config/environment.js'
@@ -38,7 +39,6 @@ import { createOwnerAuth } from './owner/auth.js'
 import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
 import { recordActions } from './owner/record-actions.js'
-import { openShellParser } from './policy/commands/parser.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
@@ -178,7 +178,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   const externalClients = config.experimental.external_clients
   const gate: GateDeps = {
     audit,
-    shell: await openShellParser(),
+    scripts: createScripts(),
     config: settings.current,
     rules,
     approvals,

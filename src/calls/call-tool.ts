@@ -12,7 +12,6 @@ import { type Live, tellProgress } from '../operations/live.js'
 import { limitsOf, type Operations, type Work } from '../operations/operations.js'
 import type { Outcome } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
-import type { ShellParser } from '../policy/commands/parser.js'
 import type { Processes } from '../processes/processes.js'
 import type { Session, Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
@@ -23,6 +22,7 @@ import { createJournal } from '../workspace/journal.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { openWorkspace } from '../workspace/workspace.js'
 import type { Caller, ToolRequest } from './caller.js'
+import { type Scripts, scriptOf } from './command.js'
 import { judge } from './judge.js'
 import type { RateLimit } from './rate.js'
 import {
@@ -46,7 +46,7 @@ export interface GateDeps extends AuthenticateDeps {
   rate: RateLimit
   rules: StandingRules
   approvals: Approvals
-  shell: ShellParser
+  scripts: Scripts
   /** As it is now: it may be read again. */
   config: () => Config
   audit: Pick<Audit, 'recordRefusal'>
@@ -70,7 +70,10 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
     const profile = deps.sessions.profileOf(session)
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
-    const { decision, question } = judge(deps, { tool, args: call.args, connection, session, profile, workspace })
+    const script = await scriptOf(deps.scripts, tool, call.args)
+    const { decision, question } = judge(deps, {
+      ...{ tool, args: call.args, script, connection, session, profile, workspace },
+    })
     mustNotBeDenied(decision)
     countCall(deps.rate, connection, session, profile)
     const claim = await deps.operations.claim({
@@ -160,7 +163,7 @@ function decidedAgain(
   deps: GateDeps,
   row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments' | 'approval_id'>,
 ) {
-  return (live: Live) => {
+  return async (live: Live) => {
     const granted = authenticate(deps, { connectionId: row.connection_id, holder: 'queue' })
     const tool = findTool(granted, row.tool)
     const args = tool.input.parse(JSON.parse(row.arguments))
@@ -168,7 +171,8 @@ function decidedAgain(
     const profile = deps.sessions.profileOf(session)
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
-    const { decision } = judge(deps, { tool, args, connection, session, profile, workspace })
+    const script = await scriptOf(deps.scripts, tool, args)
+    const { decision } = judge(deps, { tool, args, script, connection, session, profile, workspace })
     mustNotBeDenied(decision)
     if (decision.kind === 'ask' && row.approval_id === null) throw asksNow(decision)
     return workOf(deps, tool, args, workspace, connection)(live)

@@ -1,8 +1,35 @@
 import type { Config } from '../config/schema.js'
 import { commandRuleMatches } from '../policy/commands/match.js'
+import { openShellParser, type ShellParser } from '../policy/commands/parser.js'
 import type { ParsedScript, SimpleCommand } from '../policy/commands/types.js'
 import type { DecisionInput } from '../policy/decide.js'
 import type { Subject } from '../policy/rules.js'
+import type { Tool } from '../tools/tool.js'
+
+/** Takes scripts apart. */
+export interface Scripts {
+  read(script: string): Promise<ParsedScript>
+}
+
+/** The grammar takes a tenth of a second to load: it is loaded with the first script, so that no start waits for it (SP-14). */
+export function createScripts(): Scripts {
+  let opening: Promise<ShellParser> | undefined
+  return {
+    async read(script) {
+      opening ??= openShellParser()
+      return (await opening).parse(script)
+    },
+  }
+}
+
+/** The script in a call's arguments, taken apart; undefined for a tool that runs none. */
+export async function scriptOf(
+  scripts: Scripts,
+  tool: Pick<Tool, 'command'>,
+  args: unknown,
+): Promise<ParsedScript | undefined> {
+  return tool.command === undefined ? undefined : scripts.read(tool.command(args))
+}
 
 /** Words of a command that make its kind at most: the program and its subcommand (AP-04). */
 const PREFIX_WORDS = 2

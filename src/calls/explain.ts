@@ -6,7 +6,7 @@ import { BASH } from '../tools/shell/bash-shape.js'
 import type { Tool } from '../tools/tool.js'
 import { openWorkspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
-import { type DescribedScript, describeScript } from './command.js'
+import { type DescribedScript, describeScript, scriptOf } from './command.js'
 import { judge } from './judge.js'
 import { authenticate, findTool } from './steps.js'
 
@@ -42,10 +42,11 @@ export async function explainCall(
   try {
     const tool = toolNamed(authenticate(deps, { connectionId: connection.id, holder: 'owner' }), name)
     const args = argumentsFor(tool, argument)
-    if (tool.command !== undefined) described.command = describeScript(deps.shell.parse(tool.command(args)))
+    const script = await scriptOf(deps.scripts, tool, args)
+    if (script !== undefined) described.command = describeScript(script)
     const profile = deps.sessions.profileOf(session)
     const workspace = openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
-    const { decision, question } = judge(deps, { tool, args, connection, session, profile, workspace })
+    const { decision, question } = judge(deps, { tool, args, script, connection, session, profile, workspace })
     const { kind, by, reason } = decision
     return { tool: name, decision: kind, by, reason, covers: question?.kinds.map(({ key }) => key) ?? [], ...described }
   } catch (error) {

@@ -17,12 +17,14 @@ import type { GateDeps } from './call-tool.js'
 import { classesOfCommand, commandMatcher, prefixesOf } from './command.js'
 import { checkProfile } from './steps.js'
 
-export type JudgeDeps = Pick<GateDeps, 'rules' | 'approvals' | 'shell' | 'config'>
+export type JudgeDeps = Pick<GateDeps, 'rules' | 'approvals' | 'config'>
 
 export interface JudgeInput {
   tool: Omit<Tool, 'run'>
   /** Parsed. */
   args: unknown
+  /** Of a tool that runs a command. */
+  script: ParsedScript | undefined
   connection: Connection
   session: Session
   profile: Profile | undefined
@@ -37,15 +39,14 @@ export interface Judgement {
 
 /** The standing policy on one call (PO-03): mode and rules, guards, what the owner approved for the session. */
 export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
-  const { tool, connection, session, profile, workspace } = input
+  const { tool, script, connection, session, profile, workspace } = input
   checkProfile(tool, connection, session, profile)
   const rules = deps.rules.current()
   const facts: DecisionInput = { tool, ceiling: connection.grant.ceiling, sessionMode: session.mode }
   const profileMode = profile?.mode === undefined ? undefined : parseMode(profile.mode)
   if (profileMode !== undefined) facts.profileMode = profileMode
   if (tool.effect === 'read' && rules.length === 0) return { decision: decide(facts) }
-  const script = tool.command === undefined ? undefined : deps.shell.parse(tool.command(input.args))
-  const subject = subjectOf(input, script)
+  const subject = subjectOf(input)
   Object.assign(facts, { rules, subject })
   if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
   enforceBelow(workspace, rules, subject, tool)
@@ -70,7 +71,7 @@ function nobodyAndAllowed({ approvals, config }: JudgeDeps): boolean {
 }
 
 /** What the rules see of a call. */
-function subjectOf({ tool, args, connection, session, workspace }: JudgeInput, script?: ParsedScript): Subject {
+function subjectOf({ tool, args, script, connection, session, workspace }: JudgeInput): Subject {
   return {
     ...(script === undefined ? {} : { command: commandMatcher(script) }),
     tool: tool.name,

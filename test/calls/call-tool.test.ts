@@ -4,11 +4,11 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { callTool, type GateDeps } from '../../src/calls/call-tool.js'
 import type { ToolRequest } from '../../src/calls/caller.js'
+import { createScripts } from '../../src/calls/command.js'
 import { createRateLimit } from '../../src/calls/rate.js'
 import { configSchema } from '../../src/config/schema.js'
 import type { Reply } from '../../src/lib/content.js'
 import { silentLog } from '../../src/lib/log.js'
-import { openShellParser } from '../../src/policy/commands/parser.js'
 import { createProcesses, type Processes } from '../../src/processes/processes.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
 import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
@@ -27,7 +27,7 @@ beforeEach(async () => {
     log: silentLog,
     fence: createHomeFence(join(core.base, 'home')),
     externalClients: true,
-    shell: await openShellParser(),
+    scripts: createScripts(),
     config: () => configSchema.parse({}),
   }
   writeFileSync(join(core.base, 'ws', 'small'), 'a line\n')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CallResult, connectClient, type TestClient } from '../helpers/clients.js'
 import { startHost, type TestHost } from '../helpers/host.js'
+import { SPELLINGS } from '../policy/commands/spellings.js'
 
 const RULES = `
 [[permission.rules]]
@@ -148,5 +149,54 @@ describe('a bad rule at the start', () => {
     expect((await other.api<{ rules: unknown[] }>('GET', '/api/policy/rules')).rules).toEqual([])
     await other.stop()
     rmSync(base, { recursive: true })
+  })
+})
+
+describe('commands', () => {
+  it('CC-04 PO-06 CC-02 every spelling of the corpus is explained: its classes, and a refusal for what is denied by default', async () => {
+    expect(SPELLINGS.length).toBeGreaterThan(150)
+    const grant = { ceiling: 'full', tools: ['shell'], allow_commands: true }
+    const session = await host.session(await host.connection(grant), { mode: 'full' })
+    const explain = (argument: string) =>
+      host.api<{ decision: string; by: string; command: { classes: string[]; opaque?: string } }>(
+        'POST',
+        '/api/policy/explain',
+        { session, tool: 'Bash', argument: { command: argument } },
+      )
+    for (const { script, classes, opaque } of SPELLINGS.filter((row) => row.script !== '')) {
+      const { decision, by, command } = await explain(script)
+      expect([script, command.classes]).toEqual([script, classes])
+      expect([script, command.opaque !== undefined]).toEqual([script, opaque === true])
+      const denied = classes.some((one) => one === 'destructive' || one === 'privilege_escalation')
+      expect([script, decision]).toEqual([script, denied ? 'deny' : 'allow'])
+      if (denied) expect(by).toMatch(/^commands\.classes\.(destructive|privilege_escalation)$/)
+    }
+  })
+
+  it('PO-04 PO-06 rules about commands: an allow covers all of a script or nothing, a deny any part', async () => {
+    const grant = { ceiling: 'full', tools: ['shell'], allow_commands: true }
+    const session = await host.session(await host.connection(grant), { mode: 'manual' })
+    const rule = (decision: string, pattern: string) =>
+      `[[permission.rules]]\ndecision = "${decision}"\npattern = "${pattern}"\n`
+    writeFileSync(
+      join(host.home, 'config.toml'),
+      rule('allow', 'Bash(git log*)') + rule('allow', 'Bash(head *)') + rule('deny', 'Bash(curl *)'),
+    )
+    await host.api('POST', '/api/policy/reload')
+    const decision = async (argument: string) =>
+      (await host.api<{ decision: string }>('POST', '/api/policy/explain', { session, tool: 'Bash', argument }))
+        .decision
+    expect(await decision('git log --oneline | head -3')).toBe('allow')
+    expect(await decision('git log && id')).toBe('ask')
+    expect(await decision('git log > ~/.bashrc')).toBe('ask')
+    expect(await decision('git log $(curl x)')).toBe('deny')
+    expect(await decision('env /usr/bin/curl x')).toBe('deny')
+    writeFileSync(join(host.home, 'config.toml'), RULES)
+    await host.api('POST', '/api/policy/reload')
+  })
+
+  it('PO-06 a connection without commands is told by which setting', async () => {
+    const answer = await host.api('POST', '/api/policy/explain', { session: ref, tool: 'Bash', argument: 'ls' })
+    expect(answer).toMatchObject({ decision: 'deny', by: 'connection.allow_commands' })
   })
 })
