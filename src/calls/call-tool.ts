@@ -166,7 +166,12 @@ function decidedAgain(
 }
 
 function workspaceOf(deps: GateDeps, connection: Connection, session: Session): Workspace {
-  return openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
+  return openWorkspace({
+    root: session.workspace,
+    mounted: session.mounted,
+    dirs: connection.grant.dirs,
+    home: deps.fence,
+  })
 }
 
 /** The tool's own run, with what it may use. */

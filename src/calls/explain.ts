@@ -51,7 +51,12 @@ export async function explainCall(
   try {
     const connection = deps.connections.require(session.connectionId)
     const profile = deps.sessions.profileOf(session)
-    const workspace = openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
+    const workspace = openWorkspace({
+      root: session.workspace,
+      mounted: session.mounted,
+      dirs: connection.grant.dirs,
+      home: deps.fence,
+    })
     const { decision, question } = judge(deps, { tool, args, connection, session, profile, workspace })
     const covers = question?.kinds.map(({ key }) => key) ?? []
     return { tool: name, decision: decision.kind, by: decision.by, reason: decision.reason, covers }

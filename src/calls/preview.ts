@@ -20,7 +20,12 @@ export async function previewOperation(
   try {
     const session = deps.sessions.require(row.session_ref)
     const { grant } = deps.connections.require(row.connection_id)
-    const workspace = openWorkspace({ root: session.workspace, dirs: grant.dirs, home: deps.fence })
+    const workspace = openWorkspace({
+      root: session.workspace,
+      mounted: session.mounted,
+      dirs: grant.dirs,
+      home: deps.fence,
+    })
     const args = tool.input.parse(JSON.parse(row.arguments))
     return await tool.preview({ workspace, signal: AbortSignal.timeout(PREVIEW_MS) }, args)
   } catch (error) {
