@@ -7,7 +7,7 @@ import { adopt, type GateDeps, runClaimed } from './calls/call-tool.js'
 import { createRateLimit } from './calls/rate.js'
 import { durationMs } from './config/duration.js'
 import { environment } from './config/environment.js'
-import { type HomePaths, runtimeDir } from './config/home.js'
+import type { HomePaths } from './config/home.js'
 import type { LoadedConfig } from './config/load.js'
 import { prepareHome, readSecrets } from './config/prepare-home.js'
 import type { Config } from './config/schema.js'
@@ -20,10 +20,9 @@ import { readStaticFiles } from './http/static.js'
 import { deferred } from './lib/async.js'
 import { type Clock, systemClock } from './lib/clock.js'
 import { messageOf } from './lib/errors.js'
-import { makePrivateFolders } from './lib/folders.js'
 import { newId } from './lib/ids.js'
 import { sha256 } from './lib/json.js'
-import { createLog, type Log } from './lib/log.js'
+import { createLog } from './lib/log.js'
 import { readVersion } from './lib/version.js'
 import { createLifecycle } from './lifecycle/endings.js'
 import { createSettings } from './lifecycle/settings.js'
@@ -42,6 +41,7 @@ import type { OnCommit } from './store/commits.js'
 import { claimHome } from './store/lock.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
+import { changeLocks } from './workspace/change-lock.js'
 import { createHomeFence } from './workspace/fence.js'
 
 export interface HostOptions {
@@ -140,7 +140,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   const events = createEvents((event, error) =>
     log.error({ event, error: messageOf(error) }, 'an event handler failed'),
   )
-  const fence = createHomeFence(paths.dir, lockFolder(log))
+  const fence = createHomeFence(paths.dir, changeLocks(log))
   const rules = createStandingRules({ store, clock, argumentsOf })
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
@@ -209,18 +209,6 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   await settlePast(parts)
   undo.push(keepPruning(parts), approvals.keepExpiring(), settings.watch(lifecycle))
   return parts
-}
-
-/** Where hosts of this user keep locks between them. Without such a folder the one host of most users works as well. */
-function lockFolder(log: Log): string | undefined {
-  try {
-    const folder = join(runtimeDir(), 'kiki-locks')
-    makePrivateFolders(folder)
-    return folder
-  } catch (error) {
-    log.warn({ error: messageOf(error) }, 'another host in the same workspace would not be noticed at once')
-    return undefined
-  }
 }
 
 /** Ends, puts back and dispatches what a dead host left (GU-05). */

@@ -1,6 +1,21 @@
 import { readlinkSync, renameSync, symlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemCode } from '../lib/errors.js'
+import { runtimeDir } from '../config/home.js'
+import { messageOf, systemCode } from '../lib/errors.js'
+import { makePrivateFolders } from '../lib/folders.js'
+import type { Log } from '../lib/log.js'
+
+/** The folder of the locks between this user's hosts. Where there can be none, the one host of most users works as well. */
+export function changeLocks(log: Log): string | undefined {
+  try {
+    const folder = join(runtimeDir(), 'kiki-locks')
+    makePrivateFolders(folder)
+    return folder
+  } catch (error) {
+    log.warn({ error: messageOf(error) }, 'no locks between hosts: two of them must not work in one workspace')
+    return undefined
+  }
+}
 
 /**
  * Keeps two hosts of one user (two homes, one workspace) from replacing one file at the same instant: between the last look at
