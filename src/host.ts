@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import writeFileAtomic from 'write-file-atomic'
 import { createApprovals } from './approvals/approvals.js'
+import { createAudit } from './audit/audit.js'
+import { openAuditFiles } from './audit/head-file.js'
 import { adopt, type GateDeps, runClaimed } from './calls/call-tool.js'
 import { createRateLimit } from './calls/rate.js'
 import { durationMs } from './config/duration.js'
@@ -35,6 +37,7 @@ import { ownerRoutes } from './owner/app.js'
 import { createOwnerAuth } from './owner/auth.js'
 import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
+import { recordActions } from './owner/record-actions.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
@@ -136,9 +139,14 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
     onCommit,
   )
   undo.push(() => store.close())
+  const audit = createAudit({ store, ...openAuditFiles(paths.keys), clock, log })
+  undo.push(() => audit.close())
   const bootId = newId('boot', clock.now())
   const events = createEvents((event, error) =>
     log.error({ event, error: messageOf(error) }, 'an event handler failed'),
+  )
+  events.on('operation.changed', ({ operationId, connectionId, sessionRef, status }) =>
+    log.debug({ operation: operationId, connection: connectionId, session: sessionRef, status }, 'operation'),
   )
   const fence = createHomeFence(paths.dir, changeLocks(log))
   const rules = createStandingRules({ store, clock, argumentsOf })
@@ -190,6 +198,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
     secrets,
     log,
     store,
+    audit,
     bootId,
     events,
     fence,
@@ -213,9 +222,17 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
 
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: Parts): Promise<void> {
-  const { store, clock, events, log, bootId, paths, gate, undo } = parts
-  await store.commits.vital(() => store.boots.begin(bootId, process.pid, clock.now()))
-  undo.push(() => store.commits.vital(() => store.boots.end(bootId, clock.now())))
+  const { store, audit, clock, events, log, bootId, paths, gate, undo } = parts
+  await store.commits.vital(() => {
+    store.boots.begin(bootId, process.pid, clock.now())
+    audit.started({ boot: bootId, pid: process.pid, version: readVersion() })
+  })
+  undo.push(() =>
+    store.commits.vital(() => {
+      store.boots.end(bootId, clock.now())
+      audit.append({ actor: 'host', action: 'host.stopped', detail: { boot: bootId } })
+    }),
+  )
   const { accepted, waiting, unknown } = await recover({
     store,
     clock,
@@ -271,7 +288,7 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   const host = { pid: process.pid, version, home: paths.dir, ...started, ownerUrl }
   const routes = ownerRoutes({ ...parts, auth, host, stop })
   const files = readStaticFiles(fileURLToPath(new URL('../dist/web', import.meta.url)))
-  const front = createOwnerFront({ auth, port: () => port, routes, files, log })
+  const front = createOwnerFront({ auth, port: () => port, routes, files, log, record: recordActions(parts) })
 
   const streams = createBridgeStreams({
     ...parts.gate,

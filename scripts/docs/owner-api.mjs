@@ -30,6 +30,10 @@ const DOES = {
   'POST /api/operations/:id/cancel': 'stops it and every process that it began',
   'POST /api/operations/:id/undo': 'takes back what it changed in files: `{dry_run?}`',
   'GET /api/changes': 'what file tools changed, newest first: `session` or `operation`, `limit`, `before`, `diff=true`',
+  'GET /api/audit':
+    'the audit log, newest first: `connection`, `session`, `action`, `tool`, `status`, `since`, `limit`, `before`',
+  'GET /api/audit/export': 'the whole log as JSON Lines, its head last',
+  'GET /api/audit/verify': 'whether the log is whole, and the first entry that does not fit: `head=SEQ:MAC`',
   'POST /api/backup': 'saves the home into one file: `{file}`, an absolute path',
   'POST /api/bridge/credential': 'a short-lived credential for one connection’s bridge (local socket only)',
 }

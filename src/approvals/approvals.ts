@@ -211,9 +211,10 @@ export function createApprovals(deps: ApprovalsDeps) {
   }
 }
 
-function unavailable({ reason }: Decision): KikiError {
+function unavailable({ reason, by }: Decision): KikiError {
   return new KikiError('approval_unavailable', `The owner must approve this, and nobody can be asked now. ${reason}`, {
     hint: 'Nothing was started. Ask the user to run `kiki open` or `kiki approvals watch`, then call again.',
+    data: { setting: by },
   })
 }
 

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { readVersion } from '../lib/version.js'
+import { auditCommand } from './audit.js'
 import { backupCommand } from './backup.js'
 import { changesCommand } from './changes.js'
 import { configCommand } from './config.js'
@@ -70,6 +71,7 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   operationsCommand(program, context)
   changesCommand(program, context)
   undoCommand(program, context)
+  auditCommand(program, context)
   backupCommand(program, context)
   restoreCommand(program, context)
   configCommand(program, context)

@@ -50,12 +50,17 @@ export function prepareHome(dir: string): HomePaths {
 export function readSecrets(paths: HomePaths): HomeSecrets {
   return {
     homeId: textFile(join(paths.keys, 'home-id'), () => newId('home')),
-    credentialKey: Buffer.from(
-      textFile(join(paths.keys, 'credential.key'), () => randomBytes(32).toString('base64url')),
-      'base64url',
-    ),
+    credentialKey: Buffer.from(secretFile(join(paths.keys, 'credential.key')), 'base64url'),
     ownerToken: textFile(paths.ownerToken, () => `kiki_owner_${randomBytes(32).toString('base64url')}`),
   }
+}
+
+/**
+ * A secret of 32 random bytes in base 64 (URL), made where it is missing (0600). The home's lock must be held.
+ * @throws KikiError `internal_error` where it is empty, `conflict` where something else stands there.
+ */
+export function secretFile(path: string): string {
+  return textFile(path, () => randomBytes(32).toString('base64url'))
 }
 
 function textFile(path: string, make: () => string): string {

@@ -130,7 +130,9 @@ async function launch(home: string, env: Record<string, string> = {}, user?: num
 
 function parse(text: string): { pid: number; socket: string; owner_url: string } | undefined {
   try {
-    return JSON.parse(text) as { pid: number; socket: string; owner_url: string }
+    const facts = JSON.parse(text) as { pid?: number; socket: string; owner_url: string }
+    // A start that failed says so in JSON too.
+    return facts.pid === undefined ? undefined : { ...facts, pid: facts.pid }
   } catch {
     return undefined
   }
