@@ -45,6 +45,7 @@ import type { OnCommit } from './store/commits.js'
 import { claimHome } from './store/lock.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
+import { changeLocks } from './workspace/change-lock.js'
 import { createHomeFence } from './workspace/fence.js'
 
 export interface HostOptions {
@@ -148,7 +149,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   events.on('operation.changed', ({ operationId, connectionId, sessionRef, status }) =>
     log.debug({ operation: operationId, connection: connectionId, session: sessionRef, status }, 'operation'),
   )
-  const fence = createHomeFence(paths.dir)
+  const fence = createHomeFence(paths.dir, changeLocks(log))
   const rules = createStandingRules({ store, clock, argumentsOf })
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })

@@ -20,7 +20,6 @@ import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
 import type { Workspace } from '../workspace/workspace.js'
-import { openWorkspace } from '../workspace/workspace.js'
 import type { Caller, ToolRequest } from './caller.js'
 import { type Scripts, scriptOf } from './command.js'
 import { judge } from './judge.js'
@@ -36,7 +35,7 @@ import {
   parseArguments,
   withoutReplay,
 } from './steps.js'
-import { countCall, lanesOf, narrowed } from './terms.js'
+import { countCall, lanesOf, narrowed, workspaceOf } from './terms.js'
 
 export interface GateDeps extends AuthenticateDeps {
   store: Store
@@ -177,10 +176,6 @@ function decidedAgain(
     if (decision.kind === 'ask' && row.approval_id === null) throw asksNow(decision)
     return workOf(deps, tool, args, workspace, connection)(live)
   }
-}
-
-function workspaceOf(deps: GateDeps, connection: Connection, session: Session): Workspace {
-  return openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
 }
 
 /** The tool's own run, with what it may use. */

@@ -4,11 +4,11 @@ import { KikiError } from '../lib/errors.js'
 import { findNative } from '../tools/catalog.js'
 import { BASH } from '../tools/shell/bash-shape.js'
 import type { Tool } from '../tools/tool.js'
-import { openWorkspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
 import { type DescribedScript, describeScript, scriptOf } from './command.js'
 import { judge } from './judge.js'
 import { authenticate, findTool } from './steps.js'
+import { workspaceOf } from './terms.js'
 
 export interface Explanation {
   tool: string
@@ -45,7 +45,7 @@ export async function explainCall(
     const script = await scriptOf(deps.scripts, tool, args)
     if (script !== undefined) described.command = describeScript(script)
     const profile = deps.sessions.profileOf(session)
-    const workspace = openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
+    const workspace = workspaceOf(deps, connection, session)
     const { decision, question } = judge(deps, { tool, args, script, connection, session, profile, workspace })
     const { kind, by, reason } = decision
     return { tool: name, decision: kind, by, reason, covers: question?.kinds.map(({ key }) => key) ?? [], ...described }

@@ -44,7 +44,7 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
     profile: session.profile,
     last_activity: new Date(session.lastActivityAt).toISOString(),
     attached: attached.has(session.ref),
-    ...(folderStands(session.workspace) ? {} : { workspace_available: false }),
+    ...(folderStands(session.workspace, session.mounted) ? {} : { workspace_available: false }),
   }))
   const lines = sessions.map(
     (s) =>
@@ -64,7 +64,7 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
 
 async function resume(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
   const session = deps.sessions.resolve(caller, required(args.session_ref, 'resume'))
-  openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
+  openWorkspace({ root: session.workspace, mounted: session.mounted, dirs: connection.grant.dirs, home: deps.fence })
   const profile = deps.sessions.profileOf(session)
   await deps.sessions.attach(caller, session.ref)
   deps.sessions.touch(session)

@@ -1,6 +1,7 @@
 import { type BigIntStats, closeSync, constants } from 'node:fs'
 import { KikiError } from '../lib/errors.js'
 import { runFor, runInSlices, type Sliced } from '../lib/slices.js'
+import { lockForChange } from './change-lock.js'
 import { descend, type Node } from './descend.js'
 import { cancelled, changedMeanwhile, fileError, type NodeType, nodeType, notFolder, notRegular } from './errors.js'
 import { holdMissing } from './folders.js'
@@ -176,19 +177,36 @@ export function replaceExisting(
   node: Node,
   { before, after }: { before: Buffer; after: Buffer },
 ): ChangedFile {
-  const target: Target = place
   const changed = { path: place.path, display: place.display, before, after, created: false, sha256: sha256(after) }
   if (after.equals(before)) return changed
   requireSize(place.display, after)
+  const { locks } = context.workspace.fence
+  const unlock = locks === undefined ? () => {} : lockForChange(locks, identityOf(node.stat))
+  if (unlock === undefined) throw changedMeanwhile(place.display)
+  try {
+    write(context, place, node, changed)
+  } finally {
+    unlock()
+  }
+  return changed
+}
+
+/** Keeps the earlier content, then puts the later one in its place. */
+function write(
+  { journal }: Pick<ChangeContext, 'journal'>,
+  target: Target & { path: string },
+  node: Node,
+  { before = Buffer.alloc(0), after, sha256: afterSha256 }: ChangedFile,
+): void {
   const inPlace = node.stat.nlink > 1n
   const temporary = temporaryName()
-  context.journal.record(
+  journal.record(
     {
       kind: 'modify',
-      path: place.path,
+      path: target.path,
       mode: Number(node.stat.mode & 0o7777n),
       beforeSha256: sha256(before),
-      afterSha256: changed.sha256,
+      afterSha256,
       identity: identityOf(node.stat),
       ...(inPlace ? { inPlace } : { temporary }),
     },
@@ -196,7 +214,6 @@ export function replaceExisting(
   )
   if (inPlace) overwrite(target, after, node)
   else replace(target, after, node, temporary)
-  return changed
 }
 
 function createFile(context: ChangeContext, place: Place, after: Buffer): ChangedFile {

@@ -1,5 +1,5 @@
 import { readlinkSync, rmdirSync, unlinkSync } from 'node:fs'
-import { KikiError } from '../lib/errors.js'
+import { KikiError, messageOf } from '../lib/errors.js'
 import { createPace, runInSlices } from '../lib/slices.js'
 import { descend, type Node } from './descend.js'
 import { cancelled, changedMeanwhile, fileError, homeDenied, notRegular, notRemovable } from './errors.js'
@@ -90,8 +90,13 @@ async function removeTree(context: ChangeContext, top: Place, entries: readonly 
   const pause = createPace()
   for (const [index, entry] of entries.entries()) {
     await pause()
-    if (context.signal.aborted) throw partly(top.display, index, entries.length)
-    removeEntry(context, entry)
+    try {
+      if (context.signal.aborted) throw cancelled()
+      removeEntry(context, entry)
+    } catch (error) {
+      const before = index === 0 && !context.signal.aborted
+      throw before ? error : partly(top.display, index, entries.length, error)
+    }
   }
 }
 
@@ -147,9 +152,12 @@ function needsRecursive(display: string): KikiError {
   })
 }
 
-function partly(display: string, done: number, all: number): KikiError {
-  return new KikiError('cancelled', `Cancelled while removing "${display}": ${done} of ${all} entries were removed.`, {
-    hint: 'Undo brings them back.',
-    data: { effects_possible: done > 0 },
-  })
+function partly(display: string, done: number, all: number, cause: unknown): KikiError {
+  const known = cause instanceof KikiError ? cause : undefined
+  const why = known?.code === 'cancelled' ? 'Cancelled' : `Stopped: ${messageOf(cause)} This was`
+  return new KikiError(
+    known?.code ?? 'internal_error',
+    `${why} while removing "${display}": ${done} of ${all} entries were removed.`,
+    { hint: 'Undo brings them back.', data: { ...known?.data, effects_possible: done > 0 }, cause },
+  )
 }

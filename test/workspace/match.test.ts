@@ -119,3 +119,22 @@ describe('replaceMatches and lineNumbersOf', () => {
     expect(runWhole(lineNumbersOf(encode('a\u0a0d\nb', 'utf-16be'), [0, 6], 'utf-16be'))).toEqual([1, 2])
   })
 })
+
+describe('a long text, which is folded in pieces', () => {
+  it('FI-08 hides nothing at the seams: white space, line ends and quotes there are overlooked all the same', () => {
+    // About where the first piece ends, a step at a time.
+    for (let length = 128 * 1024 - 12; length < 128 * 1024 + 4; length++) {
+      for (const filler of ['x', ' ', 'é', '\n']) {
+        for (const [there, wanted] of [
+          ['one  \r\n two', 'one\n two'],
+          ['one\t\ntwo', 'one\ntwo'],
+          ['say “a”', 'say "a"'],
+        ] as const) {
+          const content = `${filler.repeat(Math.floor(length / Buffer.byteLength(filler)))}@${there}@`
+          const { how, cuts } = find(content, `@${wanted}@`)
+          expect([length, filler, how, cuts]).toEqual([length, filler, 'white_space_and_quotes', [`@${there}@`]])
+        }
+      }
+    }
+  })
+})
