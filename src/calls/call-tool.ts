@@ -13,7 +13,7 @@ import { limitsOf, type Operations, type Work } from '../operations/operations.j
 import type { Outcome } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
 import type { Processes } from '../processes/processes.js'
-import type { Session, Sessions } from '../sessions/sessions.js'
+import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import type { Tool } from '../tools/tool.js'

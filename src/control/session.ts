@@ -64,7 +64,7 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
 
 async function resume(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
   const session = deps.sessions.resolve(caller, required(args.session_ref, 'resume'))
-  openWorkspace({ root: session.workspace, mounted: session.mounted, dirs: connection.grant.dirs, home: deps.fence })
+  workspaceOf(deps, connection, session)
   const profile = deps.sessions.profileOf(session)
   await deps.sessions.attach(caller, session.ref)
   deps.sessions.touch(session)
