@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { KikiError } from './errors.js'
 
 /** Work that can be done in pieces: each `yield` is a place where it may pause. It must not hold on to what others change. */
 export type Sliced<T> = Generator<undefined, T, undefined>
@@ -26,7 +27,7 @@ export function runFor<T>(work: Sliced<T>, ms: number): { value: T } | undefined
 
 /**
  * Does the work in slices of about 10 ms, with a turn of the event loop for everything else after each.
- * @throws what the work throws, or the reason of an abort; then the work's `finally` has run.
+ * @throws what the work throws; KikiError `cancelled` at an abort, or its reason where that is one: then the work's `finally` has run.
  */
 export async function runInSlices<T>(work: Sliced<T>, signal: AbortSignal): Promise<T> {
   for (;;) {
@@ -37,8 +38,15 @@ export async function runInSlices<T>(work: Sliced<T>, signal: AbortSignal): Prom
 }
 
 function endWith<T>(work: Sliced<T>, reason: unknown): T {
-  work.throw(reason)
-  throw reason
+  const error =
+    reason instanceof KikiError
+      ? reason
+      : new KikiError('cancelled', 'The operation was cancelled before anything was changed.', {
+          hint: 'Start it again if it is still wanted.',
+          cause: reason,
+        })
+  work.throw(error)
+  throw error
 }
 
 /** For loops that await anyway: lets everything else have a turn once they have worked for 10 ms. */

@@ -69,7 +69,7 @@ async function connection(more: Record<string, unknown> = {}): Promise<string> {
 
 async function client(id: string): Promise<{ ref: string; client: TestClient }> {
   const made = await api<{ session_ref: string }>('POST', '/api/sessions', { connection: id, workspace })
-  const client = await connectClient({ home }, id, 'v1', { session: made.session_ref })
+  const client = await connectClient({ home }, id, 'v1', { session: made.session_ref, args: ['--no-start'] })
   clients.push(client)
   return { ref: made.session_ref, client }
 }

@@ -34,7 +34,7 @@ async function start(options: Parameters<typeof startHost>[0] = {}): Promise<Tes
 async function clientOf(host: TestHost, workspace = host.workspace): Promise<TestClient & { ref: string }> {
   const id = await host.connection()
   const ref = await host.session(id, { workspace })
-  const client = await connectClient(host, id, 'v1', { session: ref })
+  const client = await connectClient(host, id, 'v1', { session: ref, args: ['--no-start'] })
   undoing.push(() => client.close())
   return { ...client, ref }
 }
