@@ -60,7 +60,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   nohup: wrapper(['read_only'], ''),
   setsid: wrapper(['process_control'], '-cfw --ctty --fork --wait'),
   stdbuf: wrapper(['read_only'], '-i: -o: -e: --input: --output: --error:'),
-  time: wrapper(['read_only'], '-pvaq -f: --portability --verbose --format:'),
+  time: wrapper(['read_only'], '-pvaq -f: --portability --verbose --format:', { assigns: true }),
   command: wrapper(['read_only'], '-pvV'),
   builtin: wrapper(['read_only'], ''),
   exec: wrapper(['read_only'], '-cl -a:'),
@@ -120,7 +120,9 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   ),
   coproc: wrapper(RUNS, ''),
   dotenv: wrapper([...RUNS, 'secret_access'], '-e: -f: --'),
-  ...Object.fromEntries('sh bash dash zsh ksh mksh ash rbash fish yash posh csh tcsh'.split(' ').map((name) => [name, shell])),
+  ...Object.fromEntries(
+    'sh bash dash zsh ksh mksh ash rbash fish yash posh csh tcsh'.split(' ').map((name) => [name, shell]),
+  ),
 }
 
 const BY_NAME = new Map(Object.entries(WRAPPERS))

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is shell text
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -33,13 +34,20 @@ function startedBy(script: string): string[][] {
   const record = join(folder, 'bin', `${work.slice(folder.length + 1)}.record`)
   const env = { PATH: join(folder, 'bin'), RECORD: record }
   try {
-    execFileSync('/bin/bash', ['--norc', '--noprofile', '-c', script], { cwd: work, env, stdio: 'ignore', timeout: 5_000 })
+    execFileSync('/bin/bash', ['--norc', '--noprofile', '-c', script], {
+      cwd: work,
+      env,
+      stdio: 'ignore',
+      timeout: 5_000,
+    })
   } catch {
     // A script that fails has still started what it started; that is all that is asked here.
   }
   if (!existsSync(record)) return []
-  const calls = readFileSync(record, 'utf8').split('\n\u0001\n').filter((call) => call !== '')
-  return calls.map((call) => call.replace(/^\u0001\n/, '').split('\n'))
+  const calls = readFileSync(record, 'utf8')
+    .split('\n\u0001\n')
+    .filter((call) => call !== '')
+  return calls.map((call) => call.split('\n'))
 }
 
 /** Commands that bash started and the parser did not see, for a script that it says it has understood. */
@@ -54,18 +62,143 @@ function missedIn(parsed: ParsedScript, started: readonly (readonly string[])[])
 }
 
 const PIECES = fc.constantFrom(
-  ...['pa', 'pb', 'pc', 'pa x', 'pb "y"', "pc 'z'", ' ', ' ', ' ', '\n', ';', '&&', '||', '|', '&', '(', ')', '{ ', '; }'],
-  ...['$(', '`', '"', "'", '\\', '\\\n', '\\ ', '#', ' #', '$', '$x', '${x:-', '}', '$((', '))', '[[ ', ' ]]', '[ ', ' ]'],
-  ...['<', '>', '>>', '2>&1', '<(', '<<EOF\n', "<<'EOF'\n", '\nEOF\n', '\nEOF', '<<<', 'f', 'x=', 'x=1 ', '!', '! ', '*', '{a,b}'],
-  ...['if ', '; then ', '; fi', 'for i in a; do ', '; done', 'case x in ', 'x) ', ';; esac', 'while ', "$'", "\\'", '\\x70', '\t'],
-  ...['eval ', 'env ', 'command ', 'time ', 'exec ', 'timeout 5 ', 'bash -c ', 'builtin ', '-c', '=', ',', '1', 'then', '@', '~'],
+  ...[
+    'pa',
+    'pb',
+    'pc',
+    'pa x',
+    'pb "y"',
+    "pc 'z'",
+    ' ',
+    ' ',
+    ' ',
+    '\n',
+    ';',
+    '&&',
+    '||',
+    '|',
+    '&',
+    '(',
+    ')',
+    '{ ',
+    '; }',
+  ],
+  ...[
+    '$(',
+    '`',
+    '"',
+    "'",
+    '\\',
+    '\\\n',
+    '\\ ',
+    '#',
+    ' #',
+    '$',
+    '$x',
+    '${x:-',
+    '}',
+    '$((',
+    '))',
+    '[[ ',
+    ' ]]',
+    '[ ',
+    ' ]',
+  ],
+  ...[
+    '<',
+    '>',
+    '>>',
+    '2>&1',
+    '<(',
+    '<<EOF\n',
+    "<<'EOF'\n",
+    '\nEOF\n',
+    '\nEOF',
+    '<<<',
+    'f',
+    'x=',
+    'x=1 ',
+    '!',
+    '! ',
+    '*',
+    '{a,b}',
+  ],
+  ...[
+    'if ',
+    '; then ',
+    '; fi',
+    'for i in a; do ',
+    '; done',
+    'case x in ',
+    'x) ',
+    ';; esac',
+    'while ',
+    "$'",
+    "\\'",
+    '\\x70',
+    '\t',
+  ],
+  ...[
+    'eval ',
+    'env ',
+    'command ',
+    'time ',
+    'exec ',
+    'timeout 5 ',
+    'bash -c ',
+    'builtin ',
+    '-c',
+    '=',
+    ',',
+    '1',
+    'then',
+    '@',
+    '~',
+  ],
 )
 
 const nested = fc.constantFrom(
-  ...['$(pa)', '`pb`', '"$(pc x)"', '$(pa; pb)', '${x:-$(pc)}', '<(pb)', '"`pa`"', "'$(pa)'", '\\$(pa)', '"\\$(pb)"', '$((1+1))'],
-  ...['{ pa; }', '(pb)', 'pa | pb', 'pa && pc', 'if pa; then pb; fi', 'pa <<EOF\n$(pb)\nEOF\n', "pa <<'EOF'\n$(pb)\nEOF\n"],
-  ...['pa <<EOF\n`pc`\nEOF\n', 'pa <<-EOF\n\tx\n\tEOF\npb\n', 'x=$(pa) pb', 'pa > f pb', '> f pa', 'pa # pb', "pa $'a\\'b' x"],
-  ...['case $(pa) in *) pb;; esac', 'for i in $(pa); do pb; done', 'pa \\\n pb', 'p\\\na', 'p"a"', "'p'b", '[[ a ]] && pa', '[ a ] && pb'],
+  ...[
+    '$(pa)',
+    '`pb`',
+    '"$(pc x)"',
+    '$(pa; pb)',
+    '${x:-$(pc)}',
+    '<(pb)',
+    '"`pa`"',
+    "'$(pa)'",
+    '\\$(pa)',
+    '"\\$(pb)"',
+    '$((1+1))',
+  ],
+  ...[
+    '{ pa; }',
+    '(pb)',
+    'pa | pb',
+    'pa && pc',
+    'if pa; then pb; fi',
+    'pa <<EOF\n$(pb)\nEOF\n',
+    "pa <<'EOF'\n$(pb)\nEOF\n",
+  ],
+  ...[
+    'pa <<EOF\n`pc`\nEOF\n',
+    'pa <<-EOF\n\tx\n\tEOF\npb\n',
+    'x=$(pa) pb',
+    'pa > f pb',
+    '> f pa',
+    'pa # pb',
+    "pa $'a\\'b' x",
+  ],
+  ...[
+    'case $(pa) in *) pb;; esac',
+    'for i in $(pa); do pb; done',
+    'pa \\\n pb',
+    'p\\\na',
+    'p"a"',
+    "'p'b",
+    '[[ a ]] && pa',
+    '[ a ] && pb',
+  ],
 )
 
 it('FC-P04 FC-P06 FC-P10 what bash starts, the parser has seen, or it has said that it cannot', () => {
