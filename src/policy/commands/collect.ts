@@ -114,7 +114,7 @@ function readPart(node: SyntaxNode, child: SyntaxNode, command: RawCommand, out:
     const assignment = readAssignment(child)
     command.assignments.push(assignment)
     if (node.type === 'declaration_command') command.words.push(assignmentWord(assignment))
-  } else if (child.type === 'file_redirect' || child.type === 'herestring_redirect') addRedirect(child, command)
+  } else if (child.type === 'file_redirect' || child.type === 'herestring_redirect') addRedirect(child, command, out)
   else if (child.type === 'command_name' || WORDS.has(child.type)) command.words.push(readWord(child))
   else if (child.type === 'subshell') out.reasons.push('a group stands where a word belongs')
   else if (child.text !== '' && child.type !== 'comment') command.words.push(plainWord(child.text))
@@ -163,12 +163,21 @@ function testWords(node: SyntaxNode, out: Collected): Word[] {
 function visitRedirected(node: SyntaxNode, script: string, out: Collected): void {
   const body = node.children.find((child) => !child.type.endsWith('_redirect'))
   const redirects = node.children.filter((child) => child.type.endsWith('_redirect'))
+  visitWith(body, redirects, script, out)
+}
+
+/** The parser gives the redirection of `a && b > f` to the whole list, bash gives it to `b`. */
+function visitWith(body: SyntaxNode | undefined, redirects: SyntaxNode[], script: string, out: Collected): void {
+  const last = body?.children.at(-1)
   if (body !== undefined && COMMANDS.has(body.type) && body.type !== 'test_command') {
     visitCommand(body, redirects, script, out)
-    return
+  } else if (body !== undefined && last !== undefined && /^(?:list|pipeline|negated_command)$/.test(body.type)) {
+    for (const child of body.children.slice(0, -1)) visit(child, script, out)
+    visitWith(last, redirects, script, out)
+  } else {
+    if (body !== undefined) visit(body, script, out)
+    for (const redirect of redirects) visitGroupRedirect(redirect, script, out)
   }
-  if (body !== undefined) visit(body, script, out)
-  for (const redirect of redirects) visitGroupRedirect(redirect, script, out)
 }
 
 function visitGroupRedirect(node: SyntaxNode, script: string, out: Collected): void {
@@ -181,23 +190,26 @@ function visitGroupRedirect(node: SyntaxNode, script: string, out: Collected): v
 
 function attach(node: SyntaxNode, script: string, command: RawCommand, out: Collected): void {
   if (node.type !== 'heredoc_redirect') {
-    addRedirect(node, command)
+    addRedirect(node, command, out)
     return
   }
   addReason(out, doubtAboutHeredoc(node, script))
   command.redirections.push(redirectionOf(node.text.split('\n')[0] ?? '', '<<', undefined))
   for (const child of node.children) {
-    if (child.type === 'file_redirect' || child.type === 'herestring_redirect') addRedirect(child, command)
+    if (child.type === 'file_redirect' || child.type === 'herestring_redirect') addRedirect(child, command, out)
     else if (WORDS.has(child.type)) command.words.push(readWord(child))
   }
 }
 
 /** The parser takes words behind a redirection for more targets; in bash they are the command's words. */
-function addRedirect(node: SyntaxNode, command: RawCommand): void {
+function addRedirect(node: SyntaxNode, command: RawCommand, out: Collected): void {
   const operator = node.children.find((child) => !child.named)?.text ?? ''
   const [target, ...rest] = node.children.filter((child) => WORDS.has(child.type))
   const end = target?.end ?? node.end
   const text = node.text.slice(0, end - node.start)
+  // Bash expands the word behind `>&` once more, quoted or not.
+  if (/^[<>]&$/.test(operator) && target !== undefined && !/^[\w./-]+$/.test(target.text))
+    out.reasons.push(`a word behind ${operator} that bash expands twice`)
   command.redirections.push(redirectionOf(text, operator, target === undefined ? undefined : readWord(target)))
   command.words.push(...rest.map(readWord))
 }

@@ -4,10 +4,10 @@ import type { Word } from './types.js'
 const SECRET_NAMES =
   /^(?:\.env(?!\.(?:example|sample|template|dist)$)(?:[.-].*|rc)?|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.netrc|_netrc|\.pgpass|\.npmrc|\.pypirc|\.htpasswd|\.git-credentials|\.dockercfg|\.vault-token|\.my\.cnf|credentials(?:\.json|\.toml|\.db)?|shadow-?|gshadow-?|sudoers|.*_history|secrets?\.(?:ya?ml|json|toml)|owner\.token|environ|master\.key|\.boto|\.s3cfg|service[-_]account.*\.json)$/i
 const SECRET_FOLDERS =
-  /(?:^|\/)(?:\.ssh|\.aws|\.gnupg|\.azure|\.kube|\.kiki|gcloud|\.password-store|keychains|\.local\/share\/keyrings|\.mozilla|\.docker\/config\.json|gh\/hosts\.yml|sudoers\.d|etc\/ssl\/private|proc\/kcore|dev\/k?mem)(?:\/|$)/i
+  /(?:^~|^\/root|^\/(?:home|Users)\/[^/]+)\/\.kiki(?:\/|$)|(?:^|\/)(?:\.ssh|\.aws|\.gnupg|\.azure|\.kube|gcloud|\.password-store|keychains|\.local\/share\/keyrings|\.mozilla|\.docker\/config\.json|gh\/hosts\.yml|sudoers\.d|etc\/ssl\/private|proc\/kcore|dev\/k?mem)(?:\/|$)/i
 // What a glob might stand for; only a glob that spells out a part of one counts, or `*` would always be a secret.
 const SAMPLES = ['.env', '.env.local', '.netrc', '.npmrc', 'id_rsa', 'id_ed25519', 'id_ecdsa', 'server.pem', 'a.key']
-const FOLDER_SAMPLES = ['.ssh', '.aws', '.gnupg', '.kube', '.kiki']
+const FOLDER_SAMPLES = ['.ssh', '.aws', '.gnupg', '.kube']
 
 /** Whether a path looks like one of a secret (PA-06's list and the usual credential stores), by its spelling. */
 export function looksSecret(path: string): boolean {

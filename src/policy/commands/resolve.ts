@@ -103,6 +103,10 @@ export function classesOfWords(words: readonly Word[]): CommandClass[] {
 
 const UNSEEN: CommandClass[] = ['code_execution', 'unknown']
 
+// Others run a project's own code or fetch a toolchain first, as yarn, cargo and go do.
+const VERSIONED =
+  /^(?:curl|wget|g?tar|make|cmake|gcc|g\+\+|clang|docker|podman|npm|pip|pip3|ssh|openssl|vim|rsync|zip|unzip|psql|gh|sort|rg|jq|find)$/
+
 /** A program from a folder of its own may be anything; one whose name differs in case is the same on some disks. */
 function classesOfProgram(
   program: Program,
@@ -116,7 +120,7 @@ function classesOfProgram(
   const found = [...(wrapping ?? []), ...(rule === undefined ? [] : classesByRule(rule, name, args))]
   if (program.foreign) found.push('code_execution')
   if (!sure) found.push('unknown')
-  const asksVersion = args.length === 1 && args[0]?.text === '--version' && sure && wrapping === undefined
+  const asksVersion = args.length === 1 && args[0]?.text === '--version' && sure && VERSIONED.test(name)
   return asksVersion ? ['read_only'] : unionOf(found)
 }
 

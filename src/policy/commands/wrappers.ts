@@ -60,7 +60,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   nohup: wrapper(['read_only'], ''),
   setsid: wrapper(['process_control'], '-cfw --ctty --fork --wait'),
   stdbuf: wrapper(['read_only'], '-i: -o: -e: --input: --output: --error:'),
-  time: wrapper(['read_only'], '-pvaq -f: --portability --verbose --format:'),
+  time: wrapper(['read_only'], '-pvaq -f: --portability --verbose --format:', { assigns: true }),
   command: wrapper(['read_only'], '-pvV'),
   builtin: wrapper(['read_only'], ''),
   exec: wrapper(['read_only'], '-cl -a:'),

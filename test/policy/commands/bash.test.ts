@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is shell text
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -46,7 +47,7 @@ function startedBy(script: string): string[][] {
   const calls = readFileSync(record, 'utf8')
     .split('\n\u0001\n')
     .filter((call) => call !== '')
-  return calls.map((call) => call.replace(/^\u0001\n/, '').split('\n'))
+  return calls.map((call) => call.split('\n'))
 }
 
 /** Commands that bash started and the parser did not see, for a script that it says it has understood. */

@@ -18,11 +18,13 @@ function byFirst(
       .slice(nested ? 1 : 0)
       .filter((word, at, all) => !word.value.startsWith('-') && !valued.split(' ').includes(all[at - 1]?.value ?? '-'))
     const first = words[0]
-    if (first === undefined && call.program === 'yarn') return INSTALLS
+    if (first === undefined && call.program === 'yarn') return asksVersion(call) ? [] : INSTALLS
     if (first === undefined || !first.known) return ['unknown']
     return picks.get(first.value) ?? ['code_execution', 'unknown']
   }
 }
+
+const asksVersion = (call: Call) => call.words.length === 1 && /^(?:--version|-v)$/.test(call.words[0]?.value ?? '')
 
 const system = (table: Readonly<Record<string, readonly CommandClass[]>>) =>
   tool([], { operands: 'own', check: byFirst(table) })
@@ -58,9 +60,12 @@ const PYTHON = tool([], {
 })
 
 export const PACKAGES: ProgramTable = {
-  ...same('npm pnpm yarn bun cnpm', NODE),
+  npm: NODE,
+  // A project's settings name code that these run before anything else (yarnPath, plugins, pnpmfile).
+  ...same('pnpm yarn bun cnpm', { ...NODE, classes: ['code_execution'] }),
   ...same('npx pnpx bunx uvx pipx nvm fnm volta corepack degit', tool(INSTALLS)),
-  ...same('pip pip3 uv poetry pdm pipenv conda mamba micromamba', PYTHON),
+  ...same('pip pip3', PYTHON),
+  ...same('uv poetry pdm pipenv conda mamba micromamba', { ...PYTHON, classes: ['code_execution'] }),
   ...same(
     'gem bundle bundler composer cpan cpanm luarocks opam cabal stack mix rebar3 hex nimble',
     tool([...INSTALLS, 'unknown']),
@@ -77,7 +82,8 @@ export const PACKAGES: ProgramTable = {
   go: system({
     'build test run vet generate tool': ['file_write', 'code_execution'],
     'install get mod work': INSTALLS,
-    'version list doc': ['read_only'],
+    // A module can name a toolchain, which is fetched and run first.
+    'version list doc': ['code_execution', 'network_egress'],
     fmt: ['file_write'],
     'env clean': ['file_write', 'unknown'],
   }),

@@ -44,7 +44,7 @@ const SHOWS: ProgramTable = {
     'sha1sum sha224sum sha256sum sha384sum sha512sum shasum md5 od hexdump strings wc cmp numfmt tsort look',
     PLAIN,
   ),
-  ...same('tr base64 base32 column colrm zgrep zcmp diffstat ptx pr', PLAIN),
+  ...same('tr getent column colrm zgrep zcmp diffstat pr', PLAIN),
   diff: tool(['read_only']),
   ...same('diff3 sdiff colordiff', tool(['read_only', 'unknown'])),
   tail: tool(['read_only'], {
@@ -53,10 +53,22 @@ const SHOWS: ProgramTable = {
       '-fFqvzr0123456789 -c: -n: -s: --follow? --lines: --bytes: --pid: --quiet --silent --retry --sleep-interval: --verbose --zero-terminated',
   }),
   ...same('ls dir vdir stat du df pwd realpath readlink basename dirname pathchk namei lsblk lsof findmnt', NAMES),
-  ...same('whoami id groups uname nproc arch tty uptime free ps pgrep pidof pstree who w users last logname', TEXT),
+  ...same('whoami id groups uname nproc arch tty uptime free pgrep pidof pstree who w users last logname', TEXT),
   ...same('echo true false : seq expr factor cal yes sleep tput locale getconf lscpu lsmem lspci lsusb lsmod', TEXT),
-  ...same('which whereis type whatis apropos dircolors getent vmstat iostat mpstat sw_vers vm_stat pmset', TEXT),
+  ...same('which whereis type whatis apropos dircolors vmstat iostat mpstat sw_vers vm_stat', TEXT),
   printf: tool(['read_only'], { operands: 'text' }),
+  // Without a dash, `e` shows the environment of each process.
+  ps: tool(['read_only'], {
+    operands: 'text',
+    check: ({ words }) => (words.some(({ value }) => /^[a-zA-Z]*e|^-\w*E/.test(value)) ? ['secret_access'] : []),
+  }),
+  ...same(
+    'base64 base32',
+    tool(['read_only'], {
+      options: '-dDi -w: -b: --decode --ignore-garbage --wrap: --break:',
+      adds: { '-o: --output:': ['file_write'] },
+    }),
+  ),
   ...same('test [ [[ ((', tool(['read_only'], { operands: 'text' })),
   tree: tool(['read_only'], {
     options:

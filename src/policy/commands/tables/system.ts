@@ -91,7 +91,7 @@ const MACHINE: ProgramTable = {
   ),
   ...same('crontab at batch atq atrm cron anacron', tool(['system_change', 'code_execution'])),
   ...same(
-    'timedatectl hostnamectl localectl loginctl hwclock ntpdate tzselect defaults csrutil spctl codesign tccutil scutil nvram',
+    'timedatectl pmset hostnamectl localectl loginctl hwclock ntpdate tzselect defaults csrutil spctl codesign tccutil scutil nvram',
     tool([...CHANGE, 'unknown']),
   ),
   journalctl: tool(['read_only'], {
