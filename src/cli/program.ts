@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { readVersion } from '../lib/version.js'
+import { approvalsCommand } from './approvals.js'
 import { backupCommand } from './backup.js'
 import { changesCommand } from './changes.js'
 import { configCommand } from './config.js'
@@ -11,6 +12,8 @@ import { type Io, processIo } from './io.js'
 import { openCommand } from './open.js'
 import { operationsCommand } from './operations.js'
 import { createOutput, reportError } from './output.js'
+import { policyCommand } from './policy.js'
+import { reloadCommand } from './reload.js'
 import { restoreCommand } from './restore.js'
 import { sessionsCommand } from './sessions.js'
 import { startCommand } from './start.js'
@@ -67,9 +70,12 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   connectionsCommand(program, context)
   connectCommand(program, context)
   sessionsCommand(program, context)
+  approvalsCommand(program, context)
   operationsCommand(program, context)
   changesCommand(program, context)
   undoCommand(program, context)
+  policyCommand(program, context)
+  reloadCommand(program, context)
   backupCommand(program, context)
   restoreCommand(program, context)
   configCommand(program, context)

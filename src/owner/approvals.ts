@@ -77,6 +77,8 @@ function approvalView({ connections, sessions }: OwnerDeps, { approval, operatio
     answer: approval.answer,
     scope: approval.scope,
     message: approval.message,
+    /** `owner`, or `expiry`. */
+    answered_by: approval.answered_by,
     answered_at: time(approval.answered_at),
   }
 }
