@@ -1,7 +1,7 @@
 import { choosePlainReact } from '../../config/environment.js'
 import { messageOf } from '../../lib/errors.js'
 import type { OwnerClient } from '../owner-client.js'
-import { answerShown } from './answer.js'
+import { type Answer, answerShown } from './answer.js'
 import { type FeedEvent, followApprovals } from './feed.js'
 import { layoutOf } from './layout.js'
 import { type Act, type Key, press } from './press.js'
@@ -20,6 +20,8 @@ export interface FullScreenOptions {
   stop: AbortController
 }
 
+/** Milliseconds that a confirmation is there before Enter counts: longer than between two keys of somebody who types. */
+const ARM_MS = 300
 /** Milliseconds between two frames that differ only in ages. */
 const TICK_MS = 1000
 
@@ -29,6 +31,7 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
   const { drawFrame } = await import('./draw.js')
   let view = emptyView()
   let heldBack: FeedEvent | undefined
+  let arming: NodeJS.Timeout | undefined
   const fit = createFitter()
   const terminal = openTerminal({ input, output, onKey, onResize: draw })
 
@@ -42,9 +45,18 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
   }
 
   function show(next: View): void {
+    if (next.asking?.what !== view.asking?.what) arm(next)
     if (next.questions.length !== view.questions.length) terminal.title(titleOf(next.questions.length))
     view = next
     draw()
+  }
+
+  function arm({ asking }: View): void {
+    clearTimeout(arming)
+    if (asking === undefined) return
+    arming = setTimeout(() => {
+      if (view.asking !== undefined) show({ ...view, asking: { ...view.asking, armed: true } })
+    }, ARM_MS)
   }
 
   function onEvent(event: FeedEvent): void {
@@ -65,17 +77,22 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
 
   async function send({ question, answer }: Extract<Act, { act: 'answer' }>): Promise<void> {
     show({ ...view, sending: question.id })
-    try {
-      const { outcome, end } = await answerShown(client, question, answer)
-      if (outcome === 'different') view = { ...withFresh(view, end), notice: DIFFERENT }
-      else view = afterAnswer(view, question.id, answeredNotice(question, outcome, end))
-    } catch (error) {
-      view = { ...view, notice: { text: messageOf(error), tone: 'bad' } }
-    }
+    const next = await outcomeOf(question, answer)
     const late = heldBack
     heldBack = undefined
-    view = { ...view, sending: undefined }
-    show(late === undefined ? view : afterEvent(view, late))
+    const now = { ...next(view), sending: undefined }
+    show(late === undefined ? now : afterEvent(now, late))
+  }
+
+  /** What an answer that was sent makes of the view as it is by then. */
+  async function outcomeOf(question: Question, answer: Answer): Promise<(view: View) => View> {
+    try {
+      const { outcome, end } = await answerShown(client, question, answer)
+      if (outcome === 'different') return (view) => ({ ...withFresh(view, end), notice: DIFFERENT })
+      return (view) => afterAnswer(view, question.id, answeredNotice(question, outcome, end))
+    } catch (error) {
+      return (view) => ({ ...view, notice: { text: messageOf(error), tone: 'bad' } })
+    }
   }
 
   const tick = setInterval(draw, TICK_MS)
@@ -85,6 +102,7 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
     await followApprovals({ client, signal: stop.signal, on: onEvent })
   } finally {
     clearInterval(tick)
+    clearTimeout(arming)
     terminal.close()
   }
 }

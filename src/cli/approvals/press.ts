@@ -1,7 +1,7 @@
 import type { ApprovalScope } from '../../store/approvals.js'
 import type { Answer } from './answer.js'
 import type { Question } from './question.js'
-import { choice, chosenOf, type View } from './view.js'
+import { type Asking, choice, chosenOf, type View } from './view.js'
 
 /** A key as Node.js' `readline` reads it. */
 export interface Key {
@@ -27,13 +27,16 @@ export interface Pressed {
 /** Characters of a message to the client that the host takes. */
 const MAX_MESSAGE = 2000
 
-/** What a key does. No answer is sent by one key alone but a denial, which runs nothing. */
+/** What a key does. No answer is sent by one key alone, and none by what was pasted. */
 export function press(view: View, key: Key, page: Page): Pressed {
   if (key.ctrl && key.name === 'c') return { view, act: { act: 'quit' } }
+  if (key.name === 'paste-start' || key.name === 'paste-end')
+    return { view: { ...view, pasting: key.name === 'paste-start' } }
   const calm = { ...view, notice: undefined }
+  if (view.asking?.what === 'message') return typed(calm, view.asking, key)
+  if (view.pasting) return { view }
   if (view.help) return { view: { ...calm, help: false } }
-  if (view.asking?.what === 'message') return typed(calm, view.asking.text, key)
-  if (view.asking !== undefined) return confirmed(calm, view.asking.what, key)
+  if (view.asking !== undefined) return confirmed(calm, view.asking, key)
   if (key.sequence === 'q') return { view, act: { act: 'quit' } }
   if (key.sequence === '?') return { view: { ...calm, help: true } }
   return chose(calm, key) ?? scrolled(calm, key, page) ?? asked(calm, key) ?? { view }
@@ -67,45 +70,61 @@ function clamp(value: number, most: number): number {
 const SCOPES: Record<string, ApprovalScope> = { a: 'once', s: 'session', A: 'always' }
 
 function asked(view: View, { sequence = '' }: Key): Pressed | undefined {
-  const scope = SCOPES[sequence]
-  if (scope === undefined && sequence !== 'd' && sequence !== 'm') return undefined
+  const what = SCOPES[sequence] ?? ({ d: 'deny', m: 'message' } as const)[sequence]
+  if (what === undefined) return undefined
   const question = chosenOf(view)
   if (question === undefined)
     return { view: { ...view, notice: { text: 'No question is chosen: use ↑ or ↓.', tone: 'plain' } } }
-  const blocked = blocker(view, question, scope)
+  const blocked = blocker(view, question, what)
   if (blocked !== undefined) return { view: { ...view, notice: { text: blocked, tone: 'bad' } } }
-  if (scope !== undefined) return { view: { ...view, asking: { what: scope } } }
-  if (sequence === 'm') return { view: { ...view, asking: { what: 'message', text: '' } } }
-  return { view, act: { act: 'answer', question, answer: { verb: 'deny' } } }
+  const asking: Asking = what === 'message' ? { what, text: '', armed: false } : { what, armed: false }
+  return { view: { ...view, asking } }
 }
 
-function blocker(view: View, question: Question, scope: ApprovalScope | undefined): string | undefined {
+function blocker(view: View, question: Question, what: Asking['what']): string | undefined {
   if (view.link !== 'connected') return 'The host is not there, so nothing can be answered now.'
   if (view.sending !== undefined) return 'An answer is on its way; press the key again after it.'
-  if (scope === undefined || scope === 'once' || question.covers.length > 0) return undefined
+  const broad = what === 'session' || what === 'always'
+  if (!broad || question.covers.length > 0) return undefined
   return 'This call cannot be told apart from others: approve it once (a), or deny it (d).'
 }
 
-function confirmed(view: View, scope: ApprovalScope, { name, sequence }: Key): Pressed {
-  const question = chosenOf(view)
-  const shut = { ...view, asking: undefined }
-  if (name === 'escape' || sequence === 'n' || sequence === 'q' || question === undefined) return { view: shut }
-  if (name !== 'return' && name !== 'enter' && sequence !== 'y') return { view }
-  return { view: shut, act: { act: 'answer', question, answer: { verb: 'approve', scope } } }
+/** Escape, or what a terminal makes of it together with the next key. */
+function isEscape({ name, meta }: Key): boolean {
+  return name === 'escape' || meta === true
 }
 
-function typed(view: View, text: string, { name, ctrl, meta, sequence = '' }: Key): Pressed {
+function isEnter({ name }: Key): boolean {
+  return name === 'return' || name === 'enter'
+}
+
+/** Enter answers; any other key goes back. */
+function confirmed(view: View, { what, armed }: Exclude<Asking, { what: 'message' }>, key: Key): Pressed {
+  const question = chosenOf(view)
+  if (isEnter(key) && !armed) return { view }
+  const shut = { ...view, asking: undefined }
+  if (!isEnter(key) || question === undefined) return { view: shut }
+  const answer: Answer = what === 'deny' ? { verb: 'deny' } : { verb: 'approve', scope: what }
+  return { view: shut, act: { act: 'answer', question, answer } }
+}
+
+function typed(view: View, asking: Extract<Asking, { what: 'message' }>, key: Key): Pressed {
+  const { text, armed } = asking
   const question = chosenOf(view)
   const shut = { ...view, asking: undefined }
-  if (name === 'escape' || question === undefined) return { view: shut }
-  const now = (next: string) => ({ view: { ...view, asking: { what: 'message' as const, text: next } } })
-  if (name === 'return' || name === 'enter') {
+  if (question === undefined || (isEscape(key) && !view.pasting)) return { view: shut }
+  const now = (next: string) => ({ view: { ...view, asking: { ...asking, text: next } } })
+  if (isEnter(key) && !view.pasting) {
+    if (!armed) return { view }
+    const blocked = blocker(view, question, 'message')
+    if (blocked !== undefined) return { view: { ...view, notice: { text: blocked, tone: 'bad' } } }
     const message = text.trim()
     const answer: Answer = message === '' ? { verb: 'deny' } : { verb: 'deny', message }
     return { view: shut, act: { act: 'answer', question, answer } }
   }
-  if (name === 'backspace') return now([...text].slice(0, -1).join(''))
-  if (ctrl && name === 'u') return now('')
-  const isText = !ctrl && !meta && sequence !== '' && !/\p{Cc}/u.test(sequence)
-  return isText && text.length + sequence.length <= MAX_MESSAGE ? now(text + sequence) : { view }
+  if (key.name === 'backspace') return now([...text].slice(0, -1).join(''))
+  if (key.ctrl && key.name === 'u') return now('')
+  const added = isEnter(key) || key.name === 'tab' ? ' ' : (key.sequence ?? '')
+  const isText = !key.ctrl && !key.meta && added !== '' && !/\p{Cc}/u.test(added)
+  return isText && text.length + added.length <= MAX_MESSAGE ? now(text + added) : { view }
 }

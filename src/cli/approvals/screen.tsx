@@ -40,15 +40,15 @@ export function Screen(props: ScreenProps) {
           </Box>
         </Box>
       ) : (
-        <Box flexDirection="column" height={layout.listRows + 1 + layout.detailRows}>
+        <>
           <Box flexDirection="column" height={layout.listRows}>
             {list}
           </Box>
-          <Row text={'─'.repeat(size.columns)} tone="dim" colors={props.colors} />
+          {layout.listRows > 0 && <Row text={'─'.repeat(size.columns)} tone="dim" colors={props.colors} />}
           <Box flexDirection="column" height={layout.detailRows}>
             {detail}
           </Box>
-        </Box>
+        </>
       )}
       <Row text={bottomRule(props)} tone="dim" colors={props.colors} />
       <NoticeRow {...props} />
@@ -155,18 +155,15 @@ function Item({ question, chosen, columns, wide, now, colors }: ItemProps) {
   )
 }
 
+/** Fits under a list on the smallest screen. */
 const HELP: readonly string[] = [
-  'a        approve once: this call only',
-  's        approve the same kind for this session',
-  'A        approve always: adds a rule',
-  'd        deny',
-  'm        deny, with a message that the client receives',
-  '↑ ↓ k j  choose a question',
-  'PgUp PgDn, b space, g G   scroll what is shown',
-  'q        quit; what waits goes on waiting',
-  '',
-  'a, s and A say what they cover and wait for Enter.',
-  '│ begins each line of what the client sent, ┊ its rest.',
+  'a  approve once: this call only',
+  's  approve the same kind for this session',
+  'A  approve always: adds a rule',
+  'd  deny          m  deny, with a message for the client',
+  '↑ ↓ k j  choose  PgUp PgDn b space g G  scroll',
+  'q  quit; what waits goes on waiting',
+  '│  begins each line that the client sent, ┊ its rest',
 ]
 
 const EMPTY: readonly string[] = [

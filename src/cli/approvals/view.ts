@@ -7,8 +7,11 @@ export interface Notice {
   tone: 'good' | 'bad' | 'plain'
 }
 
-/** What the owner is being asked about the chosen question before an answer is sent. */
-export type Asking = { what: ApprovalScope } | { what: 'message'; text: string }
+/**
+ * What the owner is being asked about the chosen question before an answer is sent. Not `armed` until it was there long enough to
+ * be read: keys that were typed ahead, for something else, confirm nothing.
+ */
+export type Asking = { armed: boolean } & ({ what: ApprovalScope | 'deny' } | { what: 'message'; text: string })
 
 /** All that the full screen shows. */
 export interface View {
@@ -21,6 +24,8 @@ export interface View {
   /** Id of the question whose answer is on its way. */
   sending: string | undefined
   help: boolean
+  /** The terminal hands over what was pasted. */
+  pasting: boolean
   notice: Notice | undefined
   link: 'connecting' | 'connected' | 'lost'
 }
@@ -33,6 +38,7 @@ export function emptyView(): View {
     asking: undefined,
     sending: undefined,
     help: false,
+    pasting: false,
     notice: undefined,
     link: 'connecting',
   }
@@ -52,7 +58,8 @@ export function afterEvent(view: View, event: FeedEvent): View {
         notice: view.link === 'lost' ? { text: 'The host is back.', tone: 'good' } : view.notice,
       }
     case 'lost':
-      return { ...view, link: 'lost', asking: undefined }
+      // A message that is being written stays.
+      return { ...view, link: 'lost', asking: view.asking?.what === 'message' ? view.asking : undefined }
     case 'asked': {
       const questions = [...view.questions, event.question]
       return view.questions.length > 0 ? { ...view, questions } : { ...view, questions, ...choice(event.question.id) }

@@ -31,6 +31,8 @@ export function questionLines(question: Question): Line[] {
       { lead: '  ', text: oneLine(name), tone: 'dim' as const },
       ...content(value),
     ]),
+    blank,
+    ...answerLines(question),
   ]
 }
 
@@ -42,7 +44,7 @@ export function questionText(question: Question): string {
 }
 
 function factLines(question: Question): Line[] {
-  const { session, connection, effect, why, asked_at, expires_at, id, operation } = question
+  const { session, connection, effect, why } = question
   const title = session.title === null ? '' : `“${oneLine(session.title)}” `
   return [
     fact('Client', `${clientWords(question)}, connection ${connection.id}`),
@@ -50,6 +52,13 @@ function factLines(question: Question): Line[] {
     fact('Workspace', oneLine(session.workspace ?? 'gone')),
     fact('Effect', effect),
     fact('Asks', `${oneLine(why.reason)} (${oneLine(why.by)})`),
+  ]
+}
+
+function answerLines(question: Question): Line[] {
+  const { asked_at, expires_at, id, operation } = question
+  return [
+    { lead: '', text: 'Your answer', tone: 'heading' },
     ...coverLines(question),
     fact('Asked', `${asked_at ?? ''}${expires_at === null ? '' : `, denied by itself at ${expires_at}`}`),
     fact('Id', `${id}, operation ${operation}`),
@@ -91,20 +100,24 @@ function commandLines(question: Question): Line[] {
 
 function previewLines({ preview }: Question): Line[] {
   if (preview === null) return []
-  return [{ lead: '', text: 'What it would change now', tone: 'heading' }, ...content(preview, diffTone)]
+  const lines = content(preview)
+  const body = lines.findIndex(({ text }) => text.startsWith('@@'))
+  const toned = lines.map((line, index) =>
+    body === -1 || index < body ? line : { ...line, tone: diffTone(line.text) },
+  )
+  return [{ lead: '', text: 'What it would change now', tone: 'heading' }, ...toned]
 }
 
 function diffTone(line: string): Tone {
-  if (/^(\+\+\+|---) /.test(line)) return 'dim'
   if (line.startsWith('+')) return 'add'
   if (line.startsWith('-')) return 'remove'
   return line.startsWith('@@') ? 'hunk' : 'plain'
 }
 
-function content(text: string, tone: (line: string) => Tone = () => 'plain'): Line[] {
+function content(text: string): Line[] {
   return visible(text)
     .split('\n')
-    .map((line) => ({ lead: GUTTER, text: expandTabs(line), tone: tone(line) }))
+    .map((line) => ({ lead: GUTTER, text: expandTabs(line), tone: 'plain' }))
 }
 
 /** A tab is shown as one: in a Makefile it is not the same as spaces. */
