@@ -78,12 +78,16 @@ export async function watchLineByLine({ client, input, output, bell, stop }: Lin
   if (stop.signal.reason instanceof Error && stop.signal.reason.name !== 'AbortError') throw stop.signal.reason
 }
 
-const SCOPES: Record<string, ApprovalScope> = { approve: 'once', session: 'session', always: 'always' }
+const SCOPES: ReadonlyMap<string, ApprovalScope> = new Map([
+  ['approve', 'once'],
+  ['session', 'session'],
+  ['always', 'always'],
+])
 
 /** @throws KikiError `invalid_arguments`. */
 export function readAnswer(line: string): { id: string; answer: Answer } {
   const [, verb = '', id = '', rest = ''] = /^\s*(\w+)\s+(\S+)\s*(.*?)\s*$/.exec(line) ?? []
-  const scope = SCOPES[verb]
+  const scope = SCOPES.get(verb)
   if (scope !== undefined && rest === '') return { id, answer: { verb: 'approve', scope } }
   if (verb === 'deny') return { id, answer: rest === '' ? { verb } : { verb, message: rest } }
   throw new KikiError('invalid_arguments', 'That is no answer.', { hint: USAGE })

@@ -1,4 +1,3 @@
-import type { ApprovalScope } from '../../store/approvals.js'
 import type { Answer } from './answer.js'
 import type { Question } from './question.js'
 import { type Asking, choice, chosenOf, type View } from './view.js'
@@ -67,10 +66,16 @@ function clamp(value: number, most: number): number {
   return Math.max(0, Math.min(value, most))
 }
 
-const SCOPES: Record<string, ApprovalScope> = { a: 'once', s: 'session', A: 'always' }
+const ANSWERS: ReadonlyMap<string, Asking['what']> = new Map([
+  ['a', 'once'],
+  ['s', 'session'],
+  ['A', 'always'],
+  ['d', 'deny'],
+  ['m', 'message'],
+])
 
 function asked(view: View, { sequence = '' }: Key): Pressed | undefined {
-  const what = SCOPES[sequence] ?? ({ d: 'deny', m: 'message' } as const)[sequence]
+  const what = ANSWERS.get(sequence)
   if (what === undefined) return undefined
   const question = chosenOf(view)
   if (question === undefined)
