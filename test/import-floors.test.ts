@@ -49,7 +49,7 @@ interface Import {
 
 function imports(): Import[] {
   return readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .flatMap((from) => {
       const text = readFileSync(join(SRC, from), 'utf8')
       const found = text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)
@@ -85,7 +85,7 @@ it('the bridge imports only lib, the paths of the home and what makes its folder
 })
 
 it('the environment is read only in config, and the process ended only in main.ts', () => {
-  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
   const uses = (pattern: RegExp) => files.filter((file) => pattern.test(readFileSync(join(SRC, file), 'utf8')))
   expect(uses(/process\.env\b/).filter((file) => !file.startsWith('config/'))).toEqual([])
   expect(uses(/process\.exit\(/).filter((file) => file !== 'main.ts')).toEqual([])

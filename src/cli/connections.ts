@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { type CommandContext, confirm, nextCommand, ownerOf, withExample, yoloNote } from './context.js'
 import { addGrantFlags, type GrantFlags, grantOf } from './grant-flags.js'
-import { facts, table, textOf } from './output.js'
+import { cancelledWords, facts, printable, table, textOf } from './output.js'
 import { resultOf } from './owner-client.js'
 import { nullable } from './values.js'
 
@@ -106,9 +106,11 @@ function setCommand(connections: Command, { output }: CommandContext): void {
       })
     }
     const changed = await resultOf(route.$patch({ param: { id }, json }))
-    await output.result(changed, () =>
-      [facts(changed, output.columns), ...yoloNote(flags.ceiling, flags.templateMode)].join('\n'),
-    )
+    await output.result(changed, () => {
+      const { cancelled, ...shown } = changed
+      const ended = changed.policy_version === before.policy_version ? [] : [cancelledWords(cancelled)]
+      return [facts(shown, output.columns), ...ended, ...yoloNote(flags.ceiling, flags.templateMode)].join('\n')
+    })
   })
   withExample(set, 'kiki connections set client_01 --ceiling read-only', 'kiki connections set client_01 --rate none')
 }
@@ -123,11 +125,11 @@ function statusVerb(connections: Command, { output }: CommandContext, verb: keyo
   const command = connections.command(verb).description(VERBS[verb]).argument('<id>')
   command.action(async (id: string, _: unknown, self: Command) => {
     const now = await resultOf(ownerOf(self).api.connections[':id'][verb].$post({ param: { id } }))
-    await output.result(now, () =>
-      now.changed
-        ? `${now.id} (${now.name}) is ${now.status}.`
-        : `${now.id} (${now.name}) was already ${now.status}; nothing was changed.`,
-    )
+    await output.result(now, () => {
+      const name = printable(`${now.id} (${now.name})`)
+      if (!now.changed) return `${name} was already ${now.status}; nothing was changed.`
+      return `${name} is ${now.status}.${'cancelled' in now && typeof now.cancelled === 'number' ? ` ${cancelledWords(now.cancelled)}` : ''}`
+    })
   })
   withExample(command, `kiki connections ${verb} client_01`)
 }
@@ -138,9 +140,9 @@ function deleteCommand(connections: Command, context: CommandContext): void {
   remove.action(async (id: string, flags: { yes?: boolean }, command: Command) => {
     const route = ownerOf(command).api.connections[':id']
     const { name } = await resultOf(route.$get({ param: { id } }))
-    await confirm(context, flags, `Deleting ${id} (${name})`)
+    await confirm(context, flags, printable(`Deleting ${id} (${name})`))
     const done = await resultOf(route.$delete({ param: { id } }))
-    await context.output.result(done, () => `${id} (${name}) is deleted.`)
+    await context.output.result(done, () => printable(`${id} (${name}) is deleted.`))
   })
   withExample(remove, 'kiki connections delete client_01 --yes')
 }

@@ -12,7 +12,21 @@ interface Shown {
   /** A short form of the arguments, for lists. */
   target: string | null
   arguments: unknown
+  note: Note | null
   result: string | null
+}
+
+/** What the owner found out about a call whose outcome is unknown (OP-16). */
+interface Note {
+  found: 'happened' | 'did_not_happen'
+  note: string
+  noted_at: string | null
+}
+
+export function noteWords(note: Note | null): string | null {
+  if (note === null) return null
+  const found = note.found === 'happened' ? 'it happened' : 'it did not happen'
+  return `${found}${note.note === '' ? '' : `: ${note.note}`}${note.noted_at === null ? '' : ` (${note.noted_at})`}`
 }
 
 /** One call for a person: what of it is long is cut, and `whole` named as the command that shows more. */
@@ -24,6 +38,7 @@ export function operationWords(one: Shown, whole: string, { columns }: Pick<Outp
       ...operation,
       client: one.client === null ? null : `${one.client.name} ${one.client.version}`,
       decision: decisionWords(one),
+      note: noteWords(one.note),
       arguments: args.whole ? args.text : `${args.text}…`,
     },
     columns,

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import { STATUSES } from '../store/operations.js'
 import { type CommandContext, nextCommand, ownerOf, withExample } from './context.js'
-import { operationWords } from './operation-words.js'
-import { table, textOf } from './output.js'
+import { noteWords, operationWords } from './operation-words.js'
+import { printable, table, textOf } from './output.js'
 import { resultOf } from './owner-client.js'
 import { wholeNumber } from './values.js'
 
@@ -24,6 +24,7 @@ export function operationsCommand(program: Command, context: CommandContext): vo
   listCommand(operations, context)
   showCommand(operations, context)
   cancelCommand(operations, context)
+  resolveCommand(operations, context)
 }
 
 function listCommand(operations: Command, { output }: CommandContext): void {
@@ -83,4 +84,28 @@ function cancelCommand(operations: Command, { output }: CommandContext): void {
     })
   })
   withExample(cancel, 'kiki operations cancel op_01')
+}
+
+interface ResolveFlags {
+  happened?: boolean
+  didNotHappen?: boolean
+  note?: string
+}
+
+function resolveCommand(operations: Command, { output }: CommandContext): void {
+  const resolve = operations
+    .command('resolve')
+    .description('note what became of a call whose outcome is unknown; the call itself stays as it is')
+    .argument('<id>')
+  resolve
+    .option('--happened', 'it was done')
+    .addOption(new Option('--did-not-happen', 'it was not done').conflicts('happened'))
+    .option('--note <text>', 'what you found, up to 2000 characters')
+    .action(async (id: string, { happened, didNotHappen, note }: ResolveFlags, command: Command) => {
+      if (!happened && !didNotHappen) command.error('error: give --happened or --did-not-happen')
+      const json = { found: happened ? ('happened' as const) : ('did_not_happen' as const), note: note ?? '' }
+      const noted = await resultOf(ownerOf(command).api.operations[':id'].resolve.$post({ param: { id }, json }))
+      await output.result(noted, () => printable(`Noted beside ${id}: ${noteWords(noted.note)}`))
+    })
+  withExample(resolve, "kiki operations resolve op_01 --happened --note 'the file is there'")
 }

@@ -6,6 +6,8 @@ import type { Io } from './io.js'
 export interface Output {
   /** The command's one result: the JSON value with `--json`, else the text. */
   result(value: unknown, text: () => string): Promise<void>
+  /** One of many lines of a command that goes on: a JSON value on one line with `--json`, else the text. */
+  line(value: unknown, text: () => string): Promise<void>
   /** Progress and warnings: on stderr, never in the result. */
   note(text: string): Promise<void>
   /** A piece of a result that is too long to be held: as it is, on stdout. */
@@ -17,6 +19,7 @@ export interface Output {
 export function createOutput(io: Io, { json }: { json: boolean }): Output {
   return {
     result: (value, text) => io.out(`${json ? toJson(value) : text()}\n`),
+    line: (value, text) => io.out(`${json ? toJson(value, 0) : text()}\n`),
     note: (text) => io.err(`${text}\n`),
     piece: (text) => io.out(text),
     columns: io.columns,
@@ -75,6 +78,12 @@ export function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** What a change of access brought about (AP-08). */
+export function cancelledWords(cancelled: number): string {
+  if (cancelled === 0) return 'No unfinished call had to be cancelled.'
+  return `${cancelled} unfinished ${cancelled === 1 ? 'call was' : 'calls were'} cancelled.`
+}
+
 /** Narrows the widest columns until borders (one a column and one more) and cells fit; undefined where they do anyway. */
 function fit(head: readonly string[], rows: readonly (readonly string[])[], columns: number): number[] | undefined {
   const widths = head.map(
@@ -106,9 +115,9 @@ export function printable(text: string, { lines = false } = {}): string {
   })
 }
 
-/** Indented JSON whose unsafe characters are escaped as JSON escapes, so that a terminal is safe too. */
-function toJson(value: unknown): string {
-  const text = JSON.stringify(value, null, 2) ?? 'null'
+/** JSON whose unsafe characters are escaped as JSON escapes, so that a terminal is safe too. */
+function toJson(value: unknown, indent = 2): string {
+  const text = JSON.stringify(value, null, indent) ?? 'null'
   return text.replaceAll(UNSAFE, (sign) =>
     sign === '\n' ? sign : `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   )

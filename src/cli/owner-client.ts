@@ -30,6 +30,8 @@ interface Answer {
 /** What the routes of one call can answer with. */
 type Result<A extends Answer> = Awaited<ReturnType<A['json']>>
 
+export type OwnerClient = ReturnType<typeof createOwnerClient>
+
 /** The typed owner API of the host of this home. */
 export function createOwnerClient(paths: HomePaths) {
   return hc<OwnerApi>(OWNER_ORIGIN, { fetch: createOwnerFetch(paths) })

@@ -1,7 +1,9 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { readVersion } from '../lib/version.js'
+import { approvalsCommand } from './approvals.js'
 import { auditCommand } from './audit.js'
+
 import { backupCommand } from './backup.js'
 import { changesCommand } from './changes.js'
 import { configCommand } from './config.js'
@@ -12,6 +14,8 @@ import { type Io, processIo } from './io.js'
 import { openCommand } from './open.js'
 import { operationsCommand } from './operations.js'
 import { createOutput, reportError } from './output.js'
+import { policyCommand } from './policy.js'
+import { reloadCommand } from './reload.js'
 import { restoreCommand } from './restore.js'
 import { sessionsCommand } from './sessions.js'
 import { startCommand } from './start.js'
@@ -68,10 +72,13 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   connectionsCommand(program, context)
   connectCommand(program, context)
   sessionsCommand(program, context)
+  approvalsCommand(program, context)
   operationsCommand(program, context)
   changesCommand(program, context)
   undoCommand(program, context)
   auditCommand(program, context)
+  policyCommand(program, context)
+  reloadCommand(program, context)
   backupCommand(program, context)
   restoreCommand(program, context)
   configCommand(program, context)

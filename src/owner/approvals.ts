@@ -84,6 +84,8 @@ async function approvalView(deps: OwnerDeps, { approval, operation }: Asked) {
     answer: approval.answer,
     scope: approval.scope,
     message: approval.message,
+    /** `owner`, or `expiry`. */
+    answered_by: approval.answered_by,
     answered_at: time(approval.answered_at),
   }
 }

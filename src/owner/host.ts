@@ -23,7 +23,7 @@ export function hostRoutes(deps: OwnerDeps) {
           },
           upstreams: 0,
           sandbox: 'none',
-          approval_consumers: 0,
+          approval_consumers: deps.approvals.consumers.count(),
         },
         200,
       ),

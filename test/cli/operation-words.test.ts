@@ -9,6 +9,7 @@ const call = {
   decision: { kind: 'allow', by: 'session.mode' },
   target: 'a.txt',
   arguments: { path: 'a.txt' },
+  note: null,
   result: 'one\r\n\ttwo\u001b[31m',
 }
 const words = (change: Partial<typeof call>) => operationWords({ ...call, ...change }, more, { columns: undefined })

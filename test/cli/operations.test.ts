@@ -1,9 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdirSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectClient, meta, textOf } from '../helpers/clients.js'
 import { startHost, type TestHost } from '../helpers/host.js'
-import { runKiki } from '../helpers/run-kiki.js'
+import { kikiJson, runKiki } from '../helpers/run-kiki.js'
 
 let host: TestHost
 
@@ -50,5 +51,44 @@ describe('kiki operations', { timeout: 30_000 }, () => {
     expect(shown).toContain('The result of Read was not saved')
     expect(shown).toContain('The client got it when it ended')
     expect(shown).not.toMatch(/call .*again|new key/i)
+  })
+
+  it('OP-16 CL-08 resolve notes what was found beside a call of unknown outcome, which stays as it is', async () => {
+    writeFileSync(join(host.workspace, 'large.txt'), `a${'.'.repeat(48 * 1024 * 1024)}\n`)
+    const connection = await host.connection()
+    const ref = await host.session(connection)
+    const client = await connectClient(host, connection, 'v2 auto', { session: ref, args: ['--no-start'] })
+    const changes = join(host.home, 'changes')
+    mkdirSync(changes, { recursive: true, mode: 0o700 })
+    const watcher = watch(changes)
+    const args = { path: 'large.txt', old_string: 'a', new_string: 'b', _kiki: { idempotency_key: 'large' } }
+    const lost = client.call('Edit', args).catch((error: Error) => error)
+    await once(watcher, 'change')
+    await host.kill()
+    watcher.close()
+    await lost
+    await client.close()
+    await host.restart()
+    const [{ id }] = (await kikiJson(host.home, ['operations', 'list', '--status', 'outcome_unknown'])).value.operations
+
+    expect((await runKiki(host.home, ['operations', 'resolve', id])).code).toBe(2)
+    const noted = await runKiki(host.home, [
+      'operations',
+      'resolve',
+      id,
+      '--happened',
+      '--note',
+      'seen \u001b[2Jin vim',
+    ])
+    expect(noted).toMatchObject({ code: 0, err: '' })
+    expect(noted.out).toContain(`Noted beside ${id}: it happened: seen \\u001b[2Jin vim`)
+    const shown = (await runKiki(host.home, ['operations', 'show', id])).out
+    expect(shown).toMatch(/note .*it happened: seen \\u001b\[2Jin vim \(2/)
+    expect(shown).toMatch(/status .*outcome_unknown/)
+    const { value } = await kikiJson(host.home, ['operations', 'resolve', id, '--did-not-happen'])
+    expect(value).toMatchObject({ status: 'outcome_unknown', note: { found: 'did_not_happen', note: '' } })
+    const known = await kikiJson(host.home, ['operations', 'list', '--status', 'completed'])
+    const refused = await runKiki(host.home, ['operations', 'resolve', known.value.operations[0].id, '--happened'])
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('is known: it is completed')])
   })
 })
