@@ -14,7 +14,7 @@ const DOES = {
   'POST /api/connections': 'makes one: `{name, kind?, grant?, expires_at?}`',
   'GET /api/connections/:id': 'one connection with its grant',
   'PATCH /api/connections/:id': 'changes it: `{name?, grant?, expires_at?}`; narrowing ends its unfinished work',
-  'POST /api/connections/:id/pause': 'stops new calls; what runs goes on to its end',
+  'POST /api/connections/:id/pause': 'stops new calls and cancels what waits; what runs goes on to its end',
   'POST /api/connections/:id/resume': 'lets a paused connection work again',
   'POST /api/connections/:id/revoke': 'ends it for good, with its work and its streams',
   'DELETE /api/connections/:id': 'deletes it with its sessions',
@@ -28,7 +28,19 @@ const DOES = {
   'GET /api/operations': 'recorded calls, newest first: `session`, `connection`, `status`, `limit`, `before`',
   'GET /api/operations/:id': 'one call with its arguments, result and changed files',
   'POST /api/operations/:id/cancel': 'stops it and every process that it began',
+  'POST /api/operations/:id/resolve':
+    'notes what was found about one whose outcome is unknown: `{found, note?}`, found being `happened` or `did_not_happen`',
   'POST /api/operations/:id/undo': 'takes back what it changed in files: `{dry_run?}`',
+  'GET /api/approvals': 'what waits for the owner, oldest first, and how many readers take questions now',
+  'GET /api/approvals/:id': 'one question in full, with what the call would change',
+  'POST /api/approvals/:id/approve': 'approves it: `{scope?}`, scope being `once`, `session` or `always`',
+  'POST /api/approvals/:id/deny': 'denies it: `{message?}`, which the client receives',
+  'GET /api/events':
+    'what happens, as server-sent events; with `approvals=1` the reader takes questions while it is connected',
+  'POST /api/policy/explain': 'why a call would run, ask or be refused: `{session, tool, argument?}`',
+  'GET /api/policy/rules': 'the standing rules of config.toml and of the owner’s answers',
+  'DELETE /api/policy/rules/:id': 'removes a rule that an answer made; unfinished work is cancelled',
+  'POST /api/policy/reload': 'reads config.toml again; a bad file changes nothing',
   'GET /api/changes': 'what file tools changed, newest first: `session` or `operation`, `limit`, `before`, `diff=true`',
   'GET /api/audit':
     'the audit log, newest first: `connection`, `session`, `action`, `tool`, `status`, `since`, `limit`, `before`',
