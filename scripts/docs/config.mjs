@@ -6,7 +6,8 @@ import { code, table } from './markdown.mjs'
 export const NOT_YET = [
   'permission.secret_files',
   'permission.not_secret_files',
-  'commands',
+  'commands.pass_env',
+  'commands.windows_shell',
   'sandbox',
   'storage',
   'mcp',

@@ -222,7 +222,7 @@ function unavailable({ reason, by }: Decision): KikiError {
 }
 
 function denial({ message, by }: AnswerInput, now: number) {
-  const said = message === undefined ? '' : ` ${by === 'owner' ? 'They say: ' : ''}${message}`
+  const said = message === undefined ? '' : by === 'owner' ? ` They say: “${message}”` : ` ${message}`
   const error = {
     code: 'approval_denied' as const,
     message: `The owner did not approve it; nothing ran.${said}`,
