@@ -61,7 +61,7 @@ describe('kiki policy', { timeout: 60_000 }, () => {
     writeFileSync(config, '[[permission.rules]]\ndecision = "deny"\npattern = "Edit()"\n')
     const bad = await run('reload')
     expect([bad.code, bad.out]).toEqual([1, ''])
-    expect(bad.err).toContain(`${config}:3:11`)
+    expect(bad.err).toContain(`${config}:3:1: the brackets after Edit are empty`)
     expect((await explain('Edit', 'secret/key')).value.decision).toBe('deny')
     writeFileSync(
       config,
