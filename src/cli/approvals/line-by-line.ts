@@ -76,6 +76,7 @@ export async function watchLineByLine({ client, input, output, bell, stop }: Lin
   try {
     await followApprovals({ client, signal: stop.signal, on: (event) => queue(() => onEvent(event)) })
   } finally {
+    lines.removeAllListeners('close')
     lines.close()
     await last
   }
