@@ -1,9 +1,10 @@
 // A short true story: a real MCP client over the real bridge, in a home and a workspace that exist only for it.
 // Every step is checked; the exit code tells whether all of them came out as told. `npm run demo` builds first.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +31,7 @@ async function main() {
     await Promise.race([story(base, open), tooLate(over.signal)])
   } finally {
     over.abort()
+    open.watcher?.kill()
     await open.client?.close()
     await kikiIn(base)('stop')
     await rm(base, { recursive: true, force: true })
@@ -58,8 +60,9 @@ async function story(base, open) {
   await repeat(assistant.client, session, workspace)
   await stayInside(assistant.client, session)
   await record(owner, session)
+  await beAsked(assistant.client, owner, connection, workspace, open)
   await revoke(assistant, owner, connection, session, workspace)
-  say('\nThat was all of it: granted, recorded, at most once, and over when you said so.')
+  say('\nThat was all of it: granted, asked about, recorded, at most once, and over when you said so.')
 }
 
 function kikiIn(base) {
@@ -205,6 +208,73 @@ async function repeat(client, session, workspace) {
 async function stayInside(client, session) {
   step('It tries a file outside of its folder', 'Read ../home/owner.token')
   quote(await refusal(client, 'Read', { path: '../home/owner.token', _kiki: { session_ref: session } }, 'path_denied'))
+}
+
+/** A session in which the owner is asked about every change, and a terminal in which the owner answers. */
+async function beAsked(client, owner, connection, workspace, open) {
+  step('You want to be asked from now on', 'kiki sessions create … --mode manual')
+  const made = await owner(
+    'sessions',
+    'create',
+    '--connection',
+    connection,
+    '--workspace',
+    workspace,
+    '--mode',
+    'manual',
+  )
+  const session = made.session_ref
+  const edit = (key, fields) =>
+    client.callTool({ name: 'Edit', arguments: { ...fields, _kiki: { session_ref: session, idempotency_key: key } } })
+  const cake = { path: 'menu.md', old_string: 'Cake: 4.00', new_string: 'Cake: 4.20' }
+  const alone = await edit('cake-alone', cake)
+  check(alone._meta?.['kiki/error']?.code === 'approval_unavailable', 'nobody can be asked yet')
+  tell('nobody is there to be asked, so its change is refused at once; nothing waits')
+
+  step('You open a terminal for it', 'kiki approvals watch')
+  const home = join(workspace, '..', 'home')
+  open.watcher = spawn(process.execPath, [MAIN, 'approvals', 'watch', '--json', '--home', home], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const lines = createInterface({ input: open.watcher.stdout })[Symbol.asyncIterator]()
+  const next = async (event) => {
+    for (;;) {
+      const { value, done } = await lines.next()
+      check(!done, 'the watcher goes on')
+      const told = JSON.parse(value)
+      if (told.event === event) return told.approval ?? told
+    }
+  }
+  await next('connected')
+  const waiting = edit('cake', cake)
+  const question = await next('asked')
+  check(
+    question.preview.includes('-Cake: 4.00') && question.preview.includes('+Cake: 4.20'),
+    'you see what would change',
+  )
+  tell('the same change under a new key waits, and you see what it would do:')
+  quote(question.preview)
+
+  step('You approve it, once', 'approve ID')
+  open.watcher.stdin.write(`approve ${question.id}\n`)
+  const done = await waiting
+  check(done._meta?.['kiki/operation']?.status === 'completed', 'the approved change is made')
+  check((await readFile(join(workspace, 'menu.md'), 'utf8')).includes('Cake: 4.20'), 'the cake costs 4.20')
+  tell('it ran, once: the cake costs 4.20')
+
+  step('You deny another, with a word to the assistant', 'deny ID Coffee stays at 2.80.')
+  const dear = edit('coffee', { path: 'menu.md', old_string: 'Coffee: 2.80', new_string: 'Coffee: 9.80' })
+  open.watcher.stdin.write(`deny ${(await next('asked')).id} Coffee stays at 2.80.\n`)
+  const denied = await dear
+  check(denied._meta?.['kiki/error']?.code === 'approval_denied', 'the change is denied')
+  check((await readFile(join(workspace, 'menu.md'), 'utf8')).includes('Coffee: 2.80'), 'the coffee costs 2.80')
+  tell('nothing ran, and the assistant reads:')
+  quote(textOf(denied))
+  const { entries } = await owner('audit', '--session', session)
+  check(
+    entries.some((one) => one.error_code === 'approval_denied'),
+    'the audit log tells of the denial',
+  )
 }
 
 async function record(owner, session) {

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import writeFileAtomic from 'write-file-atomic'
 import { createApprovals } from './approvals/approvals.js'
+import { createAudit } from './audit/audit.js'
+import { openAuditFiles } from './audit/head-file.js'
 import { adopt, type GateDeps, runClaimed } from './calls/call-tool.js'
+import { createScripts } from './calls/command.js'
 import { createRateLimit } from './calls/rate.js'
 import { durationMs } from './config/duration.js'
 import { environment } from './config/environment.js'
@@ -35,12 +38,14 @@ import { ownerRoutes } from './owner/app.js'
 import { createOwnerAuth } from './owner/auth.js'
 import { createOwnerFront } from './owner/front.js'
 import { loginUrl } from './owner/open.js'
+import { recordActions } from './owner/record-actions.js'
 import { createProcesses } from './processes/processes.js'
 import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
 import { claimHome } from './store/lock.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
+import { changeLocks } from './workspace/change-lock.js'
 import { createHomeFence } from './workspace/fence.js'
 
 export interface HostOptions {
@@ -135,18 +140,24 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
     onCommit,
   )
   undo.push(() => store.close())
+  const audit = createAudit({ store, ...openAuditFiles(paths.keys), clock, log })
+  undo.push(() => audit.close())
   const bootId = newId('boot', clock.now())
   const events = createEvents((event, error) =>
     log.error({ event, error: messageOf(error) }, 'an event handler failed'),
   )
-  const fence = createHomeFence(paths.dir)
+  events.on('operation.changed', ({ operationId, connectionId, sessionRef, status }) =>
+    log.debug({ operation: operationId, connection: connectionId, session: sessionRef, status }, 'operation'),
+  )
+  const fence = createHomeFence(paths.dir, changeLocks(log))
   const rules = createStandingRules({ store, clock, argumentsOf })
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
   const sessions = createSessions({ store, clock, connections, profiles: () => settings.current().profiles, fence })
-  const operations = createOperations({ store, clock, events, log, bootId })
+  const operations = createOperations({ store, audit, clock, events, log, bootId })
   const lifecycle = createLifecycle({
     store,
+    audit,
     clock,
     events,
     connections,
@@ -155,7 +166,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
     changesFolder: paths.changes,
   })
   const approvals = createApprovals({
-    ...{ store, clock, events, log, operations, rules },
+    ...{ store, audit, clock, events, log, operations, rules },
     expiry: () => durationMs(settings.current().approvals.expiry),
     dispatch: (row) => runClaimed(gate, row),
   })
@@ -167,6 +178,9 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   const credentials = createCredentials({ key: secrets.credentialKey, homeId: secrets.homeId, clock })
   const externalClients = config.experimental.external_clients
   const gate: GateDeps = {
+    audit,
+    scripts: createScripts(),
+    config: settings.current,
     rules,
     approvals,
     store,
@@ -189,6 +203,7 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
     secrets,
     log,
     store,
+    audit,
     bootId,
     events,
     fence,
@@ -212,11 +227,20 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
 
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: Parts): Promise<void> {
-  const { store, clock, events, log, bootId, paths, gate, undo } = parts
-  await store.commits.vital(() => store.boots.begin(bootId, process.pid, clock.now()))
-  undo.push(() => store.commits.vital(() => store.boots.end(bootId, clock.now())))
+  const { store, audit, clock, events, log, bootId, paths, gate, undo } = parts
+  await store.commits.vital(() => {
+    store.boots.begin(bootId, process.pid, clock.now())
+    audit.started({ boot: bootId, pid: process.pid, version: readVersion() })
+  })
+  undo.push(() =>
+    store.commits.vital(() => {
+      store.boots.end(bootId, clock.now())
+      audit.append({ actor: 'host', action: 'host.stopped', detail: { boot: bootId } })
+    }),
+  )
   const { accepted, waiting, unknown } = await recover({
     store,
+    audit,
     clock,
     events,
     log,
@@ -266,10 +290,11 @@ async function listen(parts: Parts, stop: () => void): Promise<Pick<Host, 'owner
   })
   let port = 0
   const ownerUrl = () => `http://127.0.0.1:${port}`
-  const host = { pid: process.pid, version, home: paths.dir, startedAt: clock.now(), ownerUrl }
+  const started = { startedAt: clock.now(), startedSteady: clock.monotonic() }
+  const host = { pid: process.pid, version, home: paths.dir, ...started, ownerUrl }
   const routes = ownerRoutes({ ...parts, auth, host, stop })
   const files = readStaticFiles(fileURLToPath(new URL('../dist/web', import.meta.url)))
-  const front = createOwnerFront({ auth, port: () => port, routes, files, log })
+  const front = createOwnerFront({ auth, port: () => port, routes, files, log, record: recordActions(parts) })
 
   const streams = createBridgeStreams({
     ...parts.gate,

@@ -1,10 +1,13 @@
+import type { Audit } from '../audit/audit.js'
 import type { Events } from '../events/events.js'
 import type { StandingRules } from '../grants/standing-rules.js'
 import type { Clock } from '../lib/clock.js'
+import { createSavedDeadlines } from '../lib/deadline.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import type { Log } from '../lib/log.js'
 import { recheck } from '../operations/claim.js'
+import { endRow } from '../operations/end-row.js'
 import type { Operations } from '../operations/operations.js'
 import { encodeOutcome } from '../operations/outcome.js'
 import { errorText } from '../operations/present.js'
@@ -41,6 +44,7 @@ export interface Answered {
 
 export interface ApprovalsDeps {
   store: Store
+  audit: Pick<Audit, 'recordCall'>
   clock: Clock
   events: Events
   log: Log
@@ -61,8 +65,8 @@ export type Approvals = ReturnType<typeof createApprovals>
 export function createApprovals(deps: ApprovalsDeps) {
   const { store, clock, events, operations } = deps
   const consumers = createConsumers()
-  /** Of questions asked by this host, by the monotonic clock: a wall clock that was set back keeps none open (GU-44). */
-  const deadlines = new Map<string, number>()
+  /** A wall clock that is set back keeps no question open (GU-44). */
+  const deadlines = createSavedDeadlines(clock)
 
   const changed = (approval: ApprovalRow, state: string, { connection_id, session_ref }: OperationRow) =>
     events.emit('approval.changed', {
@@ -88,7 +92,7 @@ export function createApprovals(deps: ApprovalsDeps) {
       asked_at: now,
       expires_at: expiry === undefined ? null : now + expiry,
     })
-    if (expiry !== undefined) deadlines.set(id, clock.monotonic() + expiry)
+    if (expiry !== undefined) deadlines.see(id, now + expiry)
     return store.approvals.get(id) as ApprovalRow
   }
 
@@ -110,7 +114,7 @@ export function createApprovals(deps: ApprovalsDeps) {
       if (asked.approval.answer !== null || asked.operation.status !== 'waiting_approval')
         return { ...asked, changed: false }
       if (input.answer === 'approved') approve(asked, input)
-      else store.operations.end(asked.operation.id, denial(input, clock.now()))
+      else endRow(deps, asked.operation, denial(input, clock.now()))
       store.approvals.answer(id, {
         answer: input.answer,
         scope: input.answer === 'approved' ? (input.scope ?? 'once') : null,
@@ -168,11 +172,9 @@ export function createApprovals(deps: ApprovalsDeps) {
 
   async function expire(): Promise<void> {
     const waiting = store.approvals.waiting()
-    const open = new Set(waiting.map(({ id }) => id))
-    for (const id of deadlines.keys()) if (!open.has(id)) deadlines.delete(id)
+    deadlines.keep(new Set(waiting.map(({ id }) => id)))
     for (const approval of waiting) {
-      const late = (deadlines.get(approval.id) ?? Number.POSITIVE_INFINITY) <= clock.monotonic()
-      if (approval.expires_at === null || (approval.expires_at > clock.now() && !late)) continue
+      if (approval.expires_at === null || !deadlines.hasPassed(approval.id, approval.expires_at)) continue
       await answer(approval.id, { answer: 'denied', by: 'expiry', message: 'Nobody answered in time.' })
     }
   }
@@ -212,14 +214,15 @@ export function createApprovals(deps: ApprovalsDeps) {
   }
 }
 
-function unavailable({ reason }: Decision): KikiError {
+function unavailable({ reason, by }: Decision): KikiError {
   return new KikiError('approval_unavailable', `The owner must approve this, and nobody can be asked now. ${reason}`, {
     hint: 'Nothing was started. Ask the user to run `kiki open` or `kiki approvals watch`, then call again.',
+    data: { setting: by },
   })
 }
 
 function denial({ message, by }: AnswerInput, now: number) {
-  const said = message === undefined ? '' : ` ${by === 'owner' ? 'They say: ' : ''}${message}`
+  const said = message === undefined ? '' : by === 'owner' ? ` They say: “${message}”` : ` ${message}`
   const error = {
     code: 'approval_denied' as const,
     message: `The owner did not approve it; nothing ran.${said}`,

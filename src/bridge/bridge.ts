@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { resolve as absolute } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
@@ -67,6 +68,7 @@ export async function runBridge(argv: readonly string[], streams: Streams = proc
         fail: (error) => bridge.fail(error),
       },
       `${id}:`,
+      absolute(options.home),
     )
     const bridge: Bridge = {
       ...{ stdin, stdout, stderr, options, id, relay },
@@ -121,7 +123,7 @@ async function keepConnected(bridge: Bridge): Promise<void> {
     if (before !== undefined && starts.length > MAX_STREAMS_A_MINUTE && performance.now() - before < 60_000) {
       stream.socket.destroy()
       throw new KikiError('upstream_unavailable', "Kiki's host ended this connection again and again.", {
-        hint: 'Look into logs/kiki.log in the home, then restart this MCP server in your application.',
+        hint: `Look into ${absolute(bridge.options.home, 'logs')}, then restart this MCP server in your application.`,
       })
     }
     await passLines(bridge, stream)

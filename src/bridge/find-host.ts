@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { type HomePaths, homePaths } from '../config/home.js'
+import { type HomePaths, homeCommand, homePaths } from '../config/home.js'
 import { KikiError } from '../lib/errors.js'
 import type { BridgeOptions } from './arguments.js'
 import { HostAbsent, type HostStream, openHostStream } from './host-stream.js'
@@ -21,7 +21,7 @@ export async function findHost(options: BridgeOptions, bridge: string, patienceM
   let started: StartedHost | undefined
   for (;;) {
     try {
-      return await openHostStream(currentSocket(paths), { ...options, bridge })
+      return await openHostStream(paths, currentSocket(paths), { ...options, bridge })
     } catch (error) {
       if (!(error instanceof HostAbsent)) throw error
     }
@@ -54,7 +54,7 @@ function currentSocket(paths: HomePaths): string {
 function whyNotStart(options: BridgeOptions, paths: HomePaths): KikiError | undefined {
   if (existsSync(paths.stopped)) {
     return new KikiError('upstream_unavailable', `Kiki was stopped by its owner (home ${paths.dir}).`, {
-      hint: `Run \`kiki start --home ${paths.dir}\`, then restart this MCP server in your application.`,
+      hint: `Run ${homeCommand(paths.dir, 'start')}, then restart this MCP server in your application.`,
     })
   }
   if (options.mayStart) return undefined
@@ -62,13 +62,13 @@ function whyNotStart(options: BridgeOptions, paths: HomePaths): KikiError | unde
     'upstream_unavailable',
     `No Kiki host runs for ${paths.dir}, and --no-start forbids starting one.`,
     {
-      hint: `Run \`kiki start --home ${paths.dir}\`, then restart this MCP server in your application.`,
+      hint: `Run ${homeCommand(paths.dir, 'start')}, then restart this MCP server in your application.`,
     },
   )
 }
 
 function startedInVain(paths: HomePaths): KikiError {
   return new KikiError('timeout', `Kiki's host was started but did not answer within ${START_MS / 1000} s.`, {
-    hint: `Look into ${paths.logs}, or run \`kiki start --home ${paths.dir}\` to see why.`,
+    hint: `Look into ${paths.logs}, or run ${homeCommand(paths.dir, 'start')} to see why.`,
   })
 }

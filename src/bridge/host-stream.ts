@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { type HomePaths, homeCommand } from '../config/home.js'
 import { ERROR_CODES, KikiError, systemCode } from '../lib/errors.js'
 import { BrokenAnswer, exchange, type HttpAnswer } from './http-exchange.js'
 import { isObject } from './message.js'
@@ -21,34 +22,36 @@ export interface HostStream {
   head: Buffer
 }
 
+/** Whom the bridge asks. */
+type Peer = Pick<HomePaths, 'dir' | 'logs'> & { socketPath: string }
+
 /** A host answers in milliseconds; one that needs longer than this hangs. */
 const ANSWER_MS = 10_000
-const ABSENT = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
+// ENOTDIR: no folder can be where the home is to be; whoever starts a host says so.
+const ABSENT = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
 
 /**
  * Opens a bridge stream: asks the host for a credential for this one connection (KI-045), then upgrades to newline-delimited JSON-RPC.
  * @throws HostAbsent when no host answers.
  * @throws KikiError the host's own refusal (unknown or revoked connection, unknown session, …), `timeout`, or `permission_denied`.
  */
-export async function openHostStream(socketPath: string, wanted: StreamRequest): Promise<HostStream> {
+export async function openHostStream(paths: HomePaths, socketPath: string, wanted: StreamRequest): Promise<HostStream> {
+  const from: Peer = { ...paths, socketPath }
   const body = JSON.stringify({ client: wanted.client, bridge: wanted.bridge })
   const first = connect(socketPath)
-  const granted = await ask(first, socketPath, 'POST /api/bridge/credential', JSON_HEADERS, body)
-  const { credential } = accepted(granted, first)
-  if (typeof credential !== 'string' || !/^[\x21-\x7e]+$/.test(credential)) throw notUnderstood(first)
+  const granted = await ask(first, from, 'POST /api/bridge/credential', JSON_HEADERS, body)
+  const { credential } = accepted(granted, first, from)
+  if (typeof credential !== 'string' || !/^[\x21-\x7e]+$/.test(credential)) throw notUnderstood(first, from)
   const query = new URLSearchParams()
   if (wanted.session !== undefined) query.set('session', wanted.session)
   if (wanted.discovery) query.set('discovery', '1')
   if (!granted.keepAlive) first.destroy()
   const socket = granted.keepAlive ? first : connect(socketPath)
   const target = query.size > 0 ? `/bridge?${query}` : '/bridge'
-  const answer = await ask(socket, socketPath, `GET ${target}`, [
-    ...UPGRADE_HEADERS,
-    `Authorization: Bearer ${credential}`,
-  ])
+  const answer = await ask(socket, from, `GET ${target}`, [...UPGRADE_HEADERS, `Authorization: Bearer ${credential}`])
   if (answer.status === 101) return { socket, head: answer.rest }
-  accepted(answer, socket)
-  throw notUnderstood(socket)
+  accepted(answer, socket, from)
+  throw notUnderstood(socket, from)
 }
 
 const JSON_HEADERS = ['Content-Type: application/json']
@@ -56,7 +59,7 @@ const UPGRADE_HEADERS = ['Connection: Upgrade', 'Upgrade: kiki-bridge']
 
 async function ask(
   socket: Socket,
-  socketPath: string,
+  from: Peer,
   request: string,
   headers: readonly string[],
   body = '',
@@ -65,25 +68,25 @@ async function ask(
   // This Host passes the host's allow-list (GU-62).
   const lines = [`${request} HTTP/1.1`, 'Host: localhost', ...headers, ...length, '', body]
   try {
-    return await exchange(socket, lines.join('\r\n'), ANSWER_MS, notAnswering)
+    return await exchange(socket, lines.join('\r\n'), ANSWER_MS, () => notAnswering(from))
   } catch (error) {
-    throw connectError(error, socketPath)
+    throw connectError(error, from)
   }
 }
 
 /** The JSON of a 200 answer; any other answer is thrown, and the socket with it. */
-function accepted({ status, body }: HttpAnswer, socket: Socket): Record<string, unknown> {
+function accepted({ status, body }: HttpAnswer, socket: Socket, from: Peer): Record<string, unknown> {
   const value = parseObject(body)
   if (status === 200) return value
   socket.destroy()
   if (status === 503) throw new HostAbsent('The host is starting or stopping.')
-  throw refusal(status, value.error)
+  throw refusal(status, value.error, from)
 }
 
-function refusal(status: number, error: unknown): KikiError {
+function refusal(status: number, error: unknown, { dir }: Peer): KikiError {
   if (!isObject(error) || typeof error.message !== 'string') {
     return new KikiError('internal_error', `Kiki's host answered with HTTP status ${status}.`, {
-      hint: 'Restart the host if Kiki was updated while it ran: `kiki stop`, then `kiki start`.',
+      hint: `Restart the host if Kiki was updated while it ran: ${homeCommand(dir, 'stop')}, then ${homeCommand(dir, 'start')}.`,
     })
   }
   const code = ERROR_CODES.find((known) => known === error.code) ?? 'internal_error'
@@ -100,7 +103,7 @@ function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-function connectError(error: unknown, socketPath: string): unknown {
+function connectError(error: unknown, { socketPath, logs }: Peer): unknown {
   if (!(error instanceof Error) || error instanceof KikiError) return error
   const code = systemCode(error) ?? ''
   if (error instanceof BrokenAnswer || ABSENT.includes(code)) return new HostAbsent(error.message)
@@ -110,19 +113,19 @@ function connectError(error: unknown, socketPath: string): unknown {
     })
   }
   return new KikiError('internal_error', `Kiki's socket ${socketPath} cannot be opened: ${error.message}.`, {
-    hint: 'Look into logs/kiki.log in the home.',
+    hint: `Look into ${logs}.`,
   })
 }
 
-function notAnswering(): KikiError {
+function notAnswering({ dir }: Peer): KikiError {
   return new KikiError('timeout', `Kiki's host did not answer within ${ANSWER_MS / 1000} s.`, {
-    hint: 'Run `kiki status`; if it hangs too, run `kiki stop` and `kiki start`.',
+    hint: `Run ${homeCommand(dir, 'status')}; if it hangs too, run ${homeCommand(dir, 'stop')} and ${homeCommand(dir, 'start')}.`,
   })
 }
 
-function notUnderstood(socket: Socket): KikiError {
+function notUnderstood(socket: Socket, { dir }: Peer): KikiError {
   socket.destroy()
   return new KikiError('internal_error', "Kiki's host gave an answer that this bridge does not understand.", {
-    hint: 'The two are of different versions: run `kiki stop` and `kiki start`.',
+    hint: `The two are of different versions: run ${homeCommand(dir, 'stop')} and ${homeCommand(dir, 'start')}.`,
   })
 }

@@ -1,3 +1,4 @@
+import { homeCommand } from '../config/home.js'
 import { unsentLine } from './answers.js'
 import type { Id, Message } from './message.js'
 
@@ -56,11 +57,14 @@ export interface Relay {
   replays: Map<Id, 'initialize' | 'setting'>
   /** Makes ids that no client uses. */
   idPrefix: string
+  /** The home's folder, for what a person is told to run. */
+  home: string
 }
 
-export function createRelay(out: RelayOutput, idPrefix: string): Relay {
+export function createRelay(out: RelayOutput, idPrefix: string, home: string): Relay {
   return {
     out,
+    home,
     phase: 'waiting',
     streams: 0,
     pending: new Map(),
@@ -77,8 +81,12 @@ export function createRelay(out: RelayOutput, idPrefix: string): Relay {
 
 /** How long a request waits for the host to come back (GU-23). */
 const WAIT_MS = 10_000
-const AWAY =
-  "Kiki's host is away and did not come back within 10 s. If its owner stopped it, run `kiki start`, then restart this MCP server in your application."
+
+/** Why a request was given up. */
+function away({ home }: Relay): string {
+  const start = homeCommand(home, 'start')
+  return `Kiki's host is away and did not come back within 10 s. If its owner stopped it, run ${start}, then restart this MCP server in your application.`
+}
 
 /** Keeps a line for the next host. Requests are given up after 10 s, except before the first host: its start has its own limit. */
 export function wait(relay: Relay, line: Buffer, message: Waiting['message']): void {
@@ -86,7 +94,7 @@ export function wait(relay: Relay, line: Buffer, message: Waiting['message']): v
   if (message.kind === 'request' && relay.streams > 0) {
     entry.timer = setTimeout(() => {
       removeWaiting(relay, entry)
-      relay.out.toClient(unsentLine(message.id, AWAY))
+      relay.out.toClient(unsentLine(message.id, away(relay)))
     }, WAIT_MS)
   }
   relay.waiting.push(entry)

@@ -3,9 +3,9 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type HomePaths, hostEnvironment } from '../config/home.js'
+import { type HomePaths, homeCommand, hostEnvironment } from '../config/home.js'
+import { makeHomeFolder, unusableHome } from '../config/home-folder.js'
 import { KikiError, messageOf } from '../lib/errors.js'
-import { makePrivateFolders } from '../lib/folders.js'
 
 export interface StartedHost {
   /** Set once the start is known to have failed. */
@@ -15,15 +15,18 @@ export interface StartedHost {
 /**
  * Starts the host of this home in the background: a session of its own and a clean environment, so that it outlives the client and
  * inherits none of the client's secrets or switches (GU-09). Its first words go to `logs/background-start.log`.
+ * @throws KikiError as {@link makeHomeFolder} where the home cannot be made or written.
  */
 export function startHost(paths: HomePaths): StartedHost {
-  makePrivateFolders(paths.logs)
+  // The home first, so that it is named where it cannot be made.
+  makeHomeFolder(paths.dir)
+  makeHomeFolder(paths.logs)
   const logFile = join(paths.logs, 'background-start.log')
-  const log = openSync(logFile, 'w', 0o600)
+  const log = openLog(logFile)
   let failure: KikiError | undefined
   const failed = (why: string) => {
     failure = new KikiError('internal_error', `Kiki's host could not be started: ${why}`, {
-      hint: `Run \`kiki start --home ${paths.dir}\` to see why (also in ${logFile}).`,
+      hint: `Run ${homeCommand(paths.dir, 'start')} to see why (also in ${logFile}).`,
     })
   }
   const main = fileURLToPath(new URL('../main.js', import.meta.url))
@@ -42,6 +45,14 @@ export function startHost(paths: HomePaths): StartedHost {
   })
   child.unref()
   return { failure: () => failure }
+}
+
+function openLog(file: string): number {
+  try {
+    return openSync(file, 'w', 0o600)
+  } catch (error) {
+    throw unusableHome(file, error)
+  }
 }
 
 /** What a failed start said: its `error:` line, else its last one. */

@@ -1,4 +1,6 @@
 import type { Approvals } from '../approvals/approvals.js'
+import type { Audit } from '../audit/audit.js'
+import type { Config } from '../config/schema.js'
 import type { Connection } from '../grants/connections.js'
 import type { StandingRules } from '../grants/standing-rules.js'
 import type { Reply } from '../lib/content.js'
@@ -11,15 +13,15 @@ import { limitsOf, type Operations, type Work } from '../operations/operations.j
 import type { Outcome } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
 import type { Processes } from '../processes/processes.js'
-import type { Session, Sessions } from '../sessions/sessions.js'
+import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
 import type { Workspace } from '../workspace/workspace.js'
-import { openWorkspace } from '../workspace/workspace.js'
 import type { Caller, ToolRequest } from './caller.js'
+import { type Scripts, scriptOf } from './command.js'
 import { judge } from './judge.js'
 import type { RateLimit } from './rate.js'
 import {
@@ -33,7 +35,7 @@ import {
   parseArguments,
   withoutReplay,
 } from './steps.js'
-import { countCall, lanesOf, narrowed } from './terms.js'
+import { countCall, lanesOf, narrowed, workspaceOf } from './terms.js'
 
 export interface GateDeps extends AuthenticateDeps {
   store: Store
@@ -43,6 +45,10 @@ export interface GateDeps extends AuthenticateDeps {
   rate: RateLimit
   rules: StandingRules
   approvals: Approvals
+  scripts: Scripts
+  /** As it is now: it may be read again. */
+  config: () => Config
+  audit: Pick<Audit, 'recordRefusal'>
   log: Log
   /** Kiki's home, fenced off from every tool (PA-03). */
   fence: HomeFence
@@ -52,15 +58,21 @@ export interface GateDeps extends AuthenticateDeps {
 
 /** The one gate: every tool that runs, runs through here (design §5). */
 export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequest): Promise<Reply> {
+  const seen: Seen = { connectionId: caller.connectionId, called: request.name }
   try {
     const granted = authenticate(deps, caller)
     const tool = findTool(granted, request.name)
+    seen.tool = tool.name
     const call = parseArguments(tool, granted, request.arguments)
     const session = deps.sessions.resolve(caller, call.control.session_ref)
+    seen.sessionRef = session.ref
     const profile = deps.sessions.profileOf(session)
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
-    const { decision, question } = judge(deps, { tool, args: call.args, connection, session, profile, workspace })
+    const script = await scriptOf(deps.scripts, tool, call.args)
+    const { decision, question } = judge(deps, {
+      ...{ tool, args: call.args, script, connection, session, profile, workspace },
+    })
     mustNotBeDenied(decision)
     countCall(deps.rate, connection, session, profile)
     const claim = await deps.operations.claim({
@@ -83,7 +95,7 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
     }
     return await follow(deps, claim.live, connection, call, request)
   } catch (error) {
-    return refused(deps, request.name, error)
+    return refused(deps, seen, error)
   }
 }
 
@@ -150,7 +162,7 @@ function decidedAgain(
   deps: GateDeps,
   row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments' | 'approval_id'>,
 ) {
-  return (live: Live) => {
+  return async (live: Live) => {
     const granted = authenticate(deps, { connectionId: row.connection_id, holder: 'queue' })
     const tool = findTool(granted, row.tool)
     const args = tool.input.parse(JSON.parse(row.arguments))
@@ -158,15 +170,12 @@ function decidedAgain(
     const profile = deps.sessions.profileOf(session)
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
-    const { decision } = judge(deps, { tool, args, connection, session, profile, workspace })
+    const script = await scriptOf(deps.scripts, tool, args)
+    const { decision } = judge(deps, { tool, args, script, connection, session, profile, workspace })
     mustNotBeDenied(decision)
     if (decision.kind === 'ask' && row.approval_id === null) throw asksNow(decision)
     return workOf(deps, tool, args, workspace, connection)(live)
   }
-}
-
-function workspaceOf(deps: GateDeps, connection: Connection, session: Session): Workspace {
-  return openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
 }
 
 /** The tool's own run, with what it may use. */
@@ -197,8 +206,12 @@ async function follow(
 ): Promise<Reply> {
   const { signal } = request
   const stop = () => {
-    if (live.effect === 'read' && live.key === null)
-      void deps.operations.cancel(live.id, 'The caller cancelled the request.')
+    if (live.effect !== 'read' || live.key !== null) return
+    deps.operations
+      .cancel(live.id, 'The caller cancelled the request.')
+      .catch((error: unknown) =>
+        deps.log.error({ operation: live.id, error: messageOf(error) }, 'a call could not be cancelled'),
+      )
   }
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop, { once: true })
@@ -215,13 +228,31 @@ async function follow(
   }
 }
 
-/** Every refusal in one place; anything that is not a KikiError is a bug and is logged with its id. */
-export function refused({ log }: { log: Log }, tool: string, error: unknown): Reply {
-  if (error instanceof KikiError) return refusal(error)
+/** What is known of a call by the time it is refused. */
+export interface Seen {
+  connectionId: string
+  /** As the client named the tool. */
+  called: string
+  tool?: string
+  sessionRef?: string
+}
+
+/** Every refusal in one place, with its entry in the audit log; anything that is not a KikiError is a bug and is logged with its id. */
+export function refused(
+  { log, audit }: Pick<GateDeps, 'log' | 'audit'>,
+  { called, ...seen }: Seen,
+  error: unknown,
+): Reply {
+  if (error instanceof KikiError) {
+    audit.recordRefusal({ ...seen, error })
+    return refusal(error)
+  }
   const bug = newId('op').slice(-8)
   log.error(
-    { tool, bug, error: error instanceof Error ? (error.stack ?? messageOf(error)) : messageOf(error) },
+    { tool: called, bug, error: error instanceof Error ? (error.stack ?? messageOf(error)) : messageOf(error) },
     'a call failed by a bug',
   )
-  return refusal(new KikiError('internal_error', `Kiki failed (log entry ${bug}); nothing was started.`))
+  const failure = new KikiError('internal_error', `Kiki failed (log entry ${bug}); nothing was started.`)
+  audit.recordRefusal({ ...seen, error: failure })
+  return refusal(failure)
 }

@@ -1,9 +1,14 @@
+import { isShared } from '../exposure/catalog.js'
+import type { Connection } from '../grants/connections.js'
 import { KikiError } from '../lib/errors.js'
+import { findNative } from '../tools/catalog.js'
+import { BASH } from '../tools/shell/bash-shape.js'
 import type { Tool } from '../tools/tool.js'
-import { openWorkspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
+import { type DescribedScript, describeScript, scriptOf } from './command.js'
 import { judge } from './judge.js'
 import { authenticate, findTool } from './steps.js'
+import { workspaceOf } from './terms.js'
 
 export interface Explanation {
   tool: string
@@ -13,11 +18,8 @@ export interface Explanation {
   reason: string
   /** What approving the same kind would cover, where the owner is asked. */
   covers: string[]
-  /** Of a command (CC-01). */
-  classes?: string[]
-  commands?: { text: string; classes: string[] }[]
-  /** Why the script cannot be looked through. */
-  opaque?: string
+  /** Of a command: its parts and their classes (CC-01). */
+  command?: DescribedScript
 }
 
 export interface ExplainInput {
@@ -35,33 +37,38 @@ export async function explainCall(
   { session: ref, tool: name, argument }: ExplainInput,
 ): Promise<Explanation> {
   const session = deps.sessions.require(ref)
-  const refusal = (error: unknown): Explanation => {
-    if (!(error instanceof KikiError)) throw error
-    const by = typeof error.data?.setting === 'string' ? error.data.setting : error.code
-    return { tool: name, decision: 'deny', by, reason: error.message, covers: [] }
-  }
-  let tool: Tool
+  const connection = deps.connections.require(session.connectionId)
+  const described: Pick<Explanation, 'command'> = {}
   try {
-    const connection = authenticate(deps, { connectionId: session.connectionId, holder: 'owner' })
-    tool = findTool(connection, name)
-  } catch (error) {
-    return refusal(error)
-  }
-  const args = argumentsFor(tool, argument)
-  try {
-    const connection = deps.connections.require(session.connectionId)
+    const tool = toolNamed(authenticate(deps, { connectionId: connection.id, holder: 'owner' }), name)
+    const args = argumentsFor(tool, argument)
+    const script = await scriptOf(deps.scripts, tool, args)
+    if (script !== undefined) described.command = describeScript(script)
     const profile = deps.sessions.profileOf(session)
-    const workspace = openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
-    const { decision, question } = judge(deps, { tool, args, connection, session, profile, workspace })
-    const covers = question?.kinds.map(({ key }) => key) ?? []
-    return { tool: name, decision: decision.kind, by: decision.by, reason: decision.reason, covers }
+    const workspace = workspaceOf(deps, connection, session)
+    const { decision, question } = judge(deps, { tool, args, script, connection, session, profile, workspace })
+    const { kind, by, reason } = decision
+    return { tool: name, decision: kind, by, reason, covers: question?.kinds.map(({ key }) => key) ?? [], ...described }
   } catch (error) {
-    return refusal(error)
+    if (!(error instanceof KikiError) || error.code === 'invalid_arguments') throw error
+    const by = typeof error.data?.setting === 'string' ? error.data.setting : error.code
+    return { tool: name, decision: 'deny', by, reason: error.message, covers: [], ...described }
   }
 }
 
+/** Commands are explained before the tool that runs them is there. */
+function toolNamed(connection: Connection, name: string): Omit<Tool, 'run'> {
+  if (findNative(name) !== undefined || name !== BASH.name) return findTool(connection, name)
+  if (connection.grant.allow_commands && isShared(BASH, connection, undefined)) return BASH as Omit<Tool, 'run'>
+  const setting = connection.grant.allow_commands ? 'connection.tools' : 'connection.allow_commands'
+  throw new KikiError('tool_unavailable', `This connection shares no ${name} (${setting}).`, {
+    hint: 'Share it with `kiki connections set`.',
+    data: { setting },
+  })
+}
+
 /** A person names a path; what else the tool needs does not bear on the decision, unless it is given. */
-function argumentsFor(tool: Tool, argument: ExplainInput['argument']): unknown {
+function argumentsFor(tool: Omit<Tool, 'run'>, argument: ExplainInput['argument']): unknown {
   if (typeof argument === 'object') {
     const parsed = tool.input.safeParse(argument)
     if (parsed.success) return parsed.data
@@ -70,6 +77,7 @@ function argumentsFor(tool: Tool, argument: ExplainInput['argument']): unknown {
       data: { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) },
     })
   }
-  if (argument === undefined) return { path: '.', from: '.', to: '.' }
+  if (tool.command !== undefined && argument !== undefined) return tool.input.parse({ command: argument })
+  if (argument === undefined) return { path: '.', from: '.', to: '.', command: '' }
   return { path: argument, from: argument, to: argument }
 }

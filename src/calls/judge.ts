@@ -1,9 +1,10 @@
 import { isAbsolute, resolve } from 'node:path'
 import type { Question } from '../approvals/approvals.js'
-import { type Kind, kindsOf } from '../approvals/kinds.js'
+import { kindsOf } from '../approvals/kinds.js'
 import type { Connection } from '../grants/connections.js'
 import { KikiError } from '../lib/errors.js'
 import { canonicalJson, sha256 } from '../lib/json.js'
+import type { ParsedScript } from '../policy/commands/types.js'
 import { type Decision, type DecisionInput, decide } from '../policy/decide.js'
 import { parseMode } from '../policy/modes.js'
 import { deniesPath, type Rule, type Subject, type Target } from '../policy/rules.js'
@@ -13,12 +14,17 @@ import type { Tool } from '../tools/tool.js'
 import { resolvePath } from '../workspace/files.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
+import { classesOfCommand, commandMatcher, prefixesOf } from './command.js'
 import { checkProfile } from './steps.js'
 
+export type JudgeDeps = Pick<GateDeps, 'rules' | 'approvals' | 'config'>
+
 export interface JudgeInput {
-  tool: Tool
+  tool: Omit<Tool, 'run'>
   /** Parsed. */
   args: unknown
+  /** Of a tool that runs a command. */
+  script: ParsedScript | undefined
   connection: Connection
   session: Session
   profile: Profile | undefined
@@ -32,8 +38,8 @@ export interface Judgement {
 }
 
 /** The standing policy on one call (PO-03): mode and rules, guards, what the owner approved for the session. */
-export function judge(deps: Pick<GateDeps, 'rules' | 'approvals'>, input: JudgeInput): Judgement {
-  const { tool, connection, session, profile, workspace } = input
+export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
+  const { tool, script, connection, session, profile, workspace } = input
   checkProfile(tool, connection, session, profile)
   const rules = deps.rules.current()
   const facts: DecisionInput = { tool, ceiling: connection.grant.ceiling, sessionMode: session.mode }
@@ -42,20 +48,32 @@ export function judge(deps: Pick<GateDeps, 'rules' | 'approvals'>, input: JudgeI
   if (tool.effect === 'read' && rules.length === 0) return { decision: decide(facts) }
   const subject = subjectOf(input)
   Object.assign(facts, { rules, subject })
+  if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
   enforceBelow(workspace, rules, subject, tool)
-  const decision = decide(facts)
+  const decision = { ...decide(facts), ...(script === undefined ? {} : { classes: script.classes }) }
   if (decision.kind !== 'ask') return { decision }
-  const question = { decision, kinds: kindsOf(subject), definition: definitionHash(tool) }
+  const kinds = kindsOf(subject, script && prefixesOf(script))
+  const question = { decision, kinds, definition: definitionHash(tool) }
   if (deps.approvals.coveredBySession(session.ref, connection.policyVersion, question)) {
     const covered = decide({ ...facts, approvedForSession: true })
-    if (covered.kind !== 'ask') return { decision: covered }
+    if (covered.kind !== 'ask') return { decision: { ...decision, ...covered } }
+  }
+  if (script !== undefined && decision.by !== 'guard' && nobodyAndAllowed(deps)) {
+    const by = 'commands.non_interactive'
+    return { decision: { ...decision, kind: 'allow', by, reason: `Nobody can answer, and ${by} says allow.` } }
   }
   return { decision, question }
 }
 
+/** What `ask` becomes for commands where nobody can answer (CC-02); by default it is refused (AP-01). */
+function nobodyAndAllowed({ approvals, config }: JudgeDeps): boolean {
+  return approvals.consumers.count() === 0 && config().commands.non_interactive === 'allow'
+}
+
 /** What the rules see of a call. */
-export function subjectOf({ tool, args, connection, session, workspace }: JudgeInput): Subject {
+function subjectOf({ tool, args, script, connection, session, workspace }: JudgeInput): Subject {
   return {
+    ...(script === undefined ? {} : { command: commandMatcher(script) }),
     tool: tool.name,
     connection: { id: connection.id, name: connection.name },
     workspace: session.workspace,
@@ -79,7 +97,12 @@ function targetOf(
 }
 
 /** Deny rules hold where a path is used too: names that are swapped after the decision, files within a folder (FC-P09). */
-function enforceBelow(workspace: Workspace, rules: readonly Rule[], subject: Subject, tool: Tool): void {
+function enforceBelow(
+  workspace: Workspace,
+  rules: readonly Rule[],
+  subject: Subject,
+  tool: Pick<Tool, 'name' | 'family'>,
+): void {
   // What may not be read may not be found by its content either.
   const names = tool.family === 'search' ? [tool.name, 'Read'] : [tool.name]
   const denying = rules.filter(({ decision, argument }) => decision === 'deny' && argument !== undefined)
@@ -95,8 +118,6 @@ function enforceBelow(workspace: Workspace, rules: readonly Rule[], subject: Sub
 }
 
 /** Tells one definition of a tool from another: an approval for a session is for this one (GU-33). */
-export function definitionHash(tool: Tool): string {
+function definitionHash(tool: Omit<Tool, 'run'>): string {
   return sha256(canonicalJson(definitionOf(tool, true)))
 }
-
-export type { Kind }

@@ -1,8 +1,8 @@
 import { KikiError } from '../lib/errors.js'
 import type { OperationRow } from '../store/operations.js'
 import { findNative } from '../tools/catalog.js'
-import { openWorkspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
+import { workspaceOf } from './terms.js'
 
 /** Milliseconds that the owner waits for a preview at most. */
 const PREVIEW_MS = 10_000
@@ -19,8 +19,7 @@ export async function previewOperation(
   if (tool?.preview === undefined) return undefined
   try {
     const session = deps.sessions.require(row.session_ref)
-    const { grant } = deps.connections.require(row.connection_id)
-    const workspace = openWorkspace({ root: session.workspace, dirs: grant.dirs, home: deps.fence })
+    const workspace = workspaceOf(deps, deps.connections.require(row.connection_id), session)
     const args = tool.input.parse(JSON.parse(row.arguments))
     return await tool.preview({ workspace, signal: AbortSignal.timeout(PREVIEW_MS) }, args)
   } catch (error) {

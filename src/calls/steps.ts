@@ -24,11 +24,11 @@ export interface AuthenticateDeps {
 /** The caller's connection, as it stands now. @throws KikiError when it is paused, revoked, expired or gone. */
 export function authenticate(deps: AuthenticateDeps, caller: Caller): Connection {
   mustAllowClients(deps)
-  const { connections, clock } = deps
+  const { connections } = deps
   const connection = connections.get(caller.connectionId)
   if (connection === undefined || connection.status === 'revoked') throw connectionRevoked()
   if (connection.status === 'paused') throw connectionPaused()
-  if (connection.expiresAt !== null && connection.expiresAt <= clock.now()) {
+  if (connection.expiresAt !== null && connections.hasExpired(connection)) {
     throw new KikiError(
       'connection_revoked',
       `This connection expired at ${new Date(connection.expiresAt).toISOString()}.`,
@@ -61,7 +61,12 @@ export function findTool(connection: Connection, name: string): Tool {
 }
 
 /** A profile narrows its connection (GR-06). */
-export function checkProfile(tool: Tool, connection: Connection, session: Session, profile: Profile | undefined): void {
+export function checkProfile(
+  tool: Pick<Tool, 'name' | 'family'>,
+  connection: Connection,
+  session: Session,
+  profile: Profile | undefined,
+): void {
   if (!isShared(tool, connection, profile)) throw toolUnavailable(tool.name, `profiles.${session.profile}.tools`)
 }
 

@@ -1,6 +1,8 @@
 import type { Connection } from '../grants/connections.js'
 import type { Lane } from '../operations/slots.js'
 import type { Profile, Session } from '../sessions/sessions.js'
+import type { HomeFence } from '../workspace/fence.js'
+import { openWorkspace, type Workspace } from '../workspace/workspace.js'
 import type { RateLimit } from './rate.js'
 
 /** A connection as one session may use it: the limits of its profile narrow the grant, never widen it (GR-06). */
@@ -38,4 +40,14 @@ export function countCall(
 ): void {
   rate.count(connection.id, connection.grant.rate, 'connection.rate')
   rate.count(session.ref, profile?.limits?.rate ?? null, `profiles.${session.profile}.limits.rate`)
+}
+
+/** The session's folder and what else the connection may touch, as they are now. @throws KikiError as `openWorkspace`. */
+export function workspaceOf(deps: { fence: HomeFence }, connection: Connection, session: Session): Workspace {
+  return openWorkspace({
+    root: session.workspace,
+    mounted: session.mounted,
+    dirs: connection.grant.dirs,
+    home: deps.fence,
+  })
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'smol-toml'
 import { type UserFolders, userFolders } from '../config/home.js'
 import { KikiError } from '../lib/errors.js'
-import { shellWord } from './shell-word.js'
+import { shellWord } from '../lib/shell-word.js'
 
 /** The clients of `kiki connect` (CL-13). */
 export const CONNECT_CLIENTS = [

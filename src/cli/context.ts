@@ -3,9 +3,9 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { defaultHome, type HomePaths, homePaths } from '../config/home.js'
 import { KikiError, systemCode } from '../lib/errors.js'
+import { shellWord } from '../lib/shell-word.js'
 import type { Output } from './output.js'
 import { createOwnerClient } from './owner-client.js'
-import { shellWord } from './shell-word.js'
 
 /** What every command is handed. */
 export interface CommandContext {

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { environment } from '../config/environment.js'
 import { KikiError } from '../lib/errors.js'
 import { loginUrl, openerCommand, redirectFile, sshInstructions, wayToOpen } from '../owner/open.js'
-import { type CommandContext, homeOf, ownerOf, withExample } from './context.js'
+import { type CommandContext, homeOf, nextCommand, ownerOf, withExample } from './context.js'
 import { resultOf } from './owner-client.js'
 
 /** `kiki open` (CL-03): the settings page, signed in. With `--json` nothing is opened: the link is the result. */
@@ -18,7 +18,7 @@ export function openCommand(program: Command, { output }: CommandContext): void 
     const url = loginUrl(ownerUrl, code)
     const json = command.optsWithGlobals<{ json?: boolean }>().json === true
     const way = json ? 'print' : wayToOpen({ platform: process.platform, env: environment() })
-    if (way === 'browser') await openBrowser(paths.dir, url)
+    if (way === 'browser') await openBrowser(paths.dir, url, nextCommand(command, 'open --json'))
     await output.result({ owner_url: ownerUrl, login_url: url, expires_at }, () => {
       if (way === 'browser') return `The settings page is opening in your browser (${ownerUrl}).`
       if (way === 'ssh') return sshInstructions({ url, user: userInfo().username, host: hostname() }).join('\n')
@@ -32,7 +32,7 @@ export function openCommand(program: Command, { output }: CommandContext): void 
  * Starts the owner's browser on a file that leads to `url`. The file stays until the next `kiki open`: nobody says when a browser
  * has read it, and its code is worthless after one use or two minutes.
  */
-async function openBrowser(home: string, url: string): Promise<void> {
+async function openBrowser(home: string, url: string, other: string): Promise<void> {
   const { file, remove } = redirectFile({ home, url })
   const { command, args } = openerCommand(process.platform, file)
   const child = spawn(command, args, { stdio: 'ignore', windowsHide: true })
@@ -43,6 +43,6 @@ async function openBrowser(home: string, url: string): Promise<void> {
   if (failure === undefined) return
   remove()
   throw new KikiError('internal_error', `No browser could be started: ${failure}.`, {
-    hint: 'Run `kiki open --json` and open its login_url in a browser on this machine.',
+    hint: `Run \`${other}\` and open its login_url in a browser on this machine.`,
   })
 }

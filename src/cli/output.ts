@@ -10,6 +10,8 @@ export interface Output {
   line(value: unknown, text: () => string): Promise<void>
   /** Progress and warnings: on stderr, never in the result. */
   note(text: string): Promise<void>
+  /** A piece of a result that is too long to be held: as it is, on stdout. */
+  piece(text: string): Promise<void>
   /** Columns to fit into, or undefined where nobody looks at a terminal. */
   columns: number | undefined
 }
@@ -19,6 +21,7 @@ export function createOutput(io: Io, { json }: { json: boolean }): Output {
     result: (value, text) => io.out(`${json ? toJson(value) : text()}\n`),
     line: (value, text) => io.out(`${json ? toJson(value, 0) : text()}\n`),
     note: (text) => io.err(`${text}\n`),
+    piece: (text) => io.out(text),
     columns: io.columns,
   }
 }

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { hc } from 'hono/client'
 import { z } from 'zod'
-import type { HomePaths } from '../config/home.js'
+import { type HomePaths, homeCommand } from '../config/home.js'
 import { ERROR_CODES, KikiError, messageOf, systemCode } from '../lib/errors.js'
 import type { OwnerApi } from '../owner/app.js'
 
@@ -70,7 +70,7 @@ export async function resultOf<A extends Answer>(pending: Promise<A>): Promise<R
     throw new KikiError(code, message, { ...(hint !== undefined && { hint }), ...(data && { data }) })
   }
   throw new KikiError('internal_error', `Kiki's host answered with HTTP status ${answer.status}.`, {
-    hint: 'Restart the host if Kiki was updated while it ran: `kiki stop`, then `kiki start`.',
+    hint: 'Restart the host if Kiki was updated while it ran: `kiki stop`, then `kiki start`, with the same --home if you gave one.',
   })
 }
 
@@ -119,7 +119,7 @@ function connectError(error: Error, { dir }: HomePaths, socketPath: string): Kik
   const code = systemCode(error) ?? ''
   if (code === 'ENOENT' || code === 'ECONNREFUSED') {
     return new KikiError('upstream_unavailable', `No Kiki host runs for ${dir}.`, {
-      hint: `Start it with \`kiki start --home ${dir}\`.`,
+      hint: `Start it with ${homeCommand(dir, 'start')}.`,
     })
   }
   if (code === 'EACCES' || code === 'EPERM') {
@@ -130,6 +130,6 @@ function connectError(error: Error, { dir }: HomePaths, socketPath: string): Kik
   const what =
     code === 'ECONNRESET' ? 'The host ended before it answered' : `The host cannot be reached: ${messageOf(error)}`
   return new KikiError('upstream_unavailable', `${what}.`, {
-    hint: 'What was asked may have been done: look with `kiki status` before you repeat it.',
+    hint: `What was asked may have been done: look with ${homeCommand(dir, 'status')} before you repeat it.`,
   })
 }

@@ -2,6 +2,8 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { KikiError } from '../lib/errors.js'
 import { readVersion } from '../lib/version.js'
 import { approvalsCommand } from './approvals.js'
+import { auditCommand } from './audit.js'
+
 import { backupCommand } from './backup.js'
 import { changesCommand } from './changes.js'
 import { configCommand } from './config.js'
@@ -74,6 +76,7 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   operationsCommand(program, context)
   changesCommand(program, context)
   undoCommand(program, context)
+  auditCommand(program, context)
   policyCommand(program, context)
   reloadCommand(program, context)
   backupCommand(program, context)

@@ -5,8 +5,8 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { environment } from '../config/environment.js'
-import type { HomePaths } from '../config/home.js'
-import { makeHomeFolder } from '../config/prepare-home.js'
+import { type HomePaths, homeCommand } from '../config/home.js'
+import { makeHomeFolder, unusableHome } from '../config/home-folder.js'
 import { ERROR_CODES, KikiError } from '../lib/errors.js'
 import type { Started } from './start.js'
 
@@ -65,7 +65,7 @@ async function firstWords(paths: HomePaths, args: readonly string[]): Promise<un
   // The home first, so that it is named where it cannot be made.
   makeHomeFolder(paths.dir)
   makeHomeFolder(paths.logs)
-  const errors = openSync(join(paths.logs, 'start.log'), 'w', 0o600)
+  const errors = openForErrors(join(paths.logs, 'start.log'))
   const main = fileURLToPath(new URL('../main.js', import.meta.url))
   const child = spawn(process.execPath, [main, 'start', '--json', '--home', paths.dir, ...args], {
     cwd: paths.dir,
@@ -84,6 +84,14 @@ async function firstWords(paths: HomePaths, args: readonly string[]): Promise<un
     return await Promise.race([readJson(stdout, silent), failed])
   } finally {
     stdout.destroy()
+  }
+}
+
+function openForErrors(file: string): number {
+  try {
+    return openSync(file, 'w', 0o600)
+  } catch (error) {
+    throw unusableHome(file, error)
   }
 }
 
@@ -112,6 +120,6 @@ function wholeJson(text: string): unknown {
 
 function tooLate({ logs, dir }: HomePaths): KikiError {
   return new KikiError('timeout', `The host did not become ready within ${START_MS / 1000} s.`, {
-    hint: `Look into ${logs}, or run \`kiki start --home ${dir}\` to see it start.`,
+    hint: `Look into ${logs}, or run ${homeCommand(dir, 'start')} to see it start.`,
   })
 }

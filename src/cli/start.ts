@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { HomePaths } from '../config/home.js'
+import { type HomePaths, homeCommand } from '../config/home.js'
 import { loadConfig } from '../config/load.js'
 import type { Flag } from '../config/overrides.js'
 import { formatProblem } from '../config/problems.js'
@@ -51,7 +51,7 @@ export function startCommand(program: Command, context: CommandContext): void {
 
 function stoppedByOwner(paths: HomePaths): KikiError {
   return new KikiError('conflict', `Kiki was stopped by its owner (home ${paths.dir}).`, {
-    hint: `Run \`kiki start --home ${paths.dir}\`.`,
+    hint: `Run ${homeCommand(paths.dir, 'start')}.`,
   })
 }
 

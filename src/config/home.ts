@@ -3,6 +3,7 @@ import { existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { KikiError, systemCode } from '../lib/errors.js'
+import { shellWord } from '../lib/shell-word.js'
 
 /** Longest socket path in bytes that every platform takes (macOS allows 103, Linux 107; design §2). */
 const MAX_SOCKET_PATH_BYTES = 100
@@ -33,6 +34,12 @@ export interface HomePaths {
 /** The home that is used without `--home`: `$KIKI_HOME`, else `~/.kiki`. */
 export function defaultHome(): string {
   return resolve(process.env.KIKI_HOME || join(homedir(), '.kiki'))
+}
+
+/** A command for a person to run on this home, in backticks: with `--home` unless it is the one that is used without. */
+export function homeCommand(dir: string, words: string): string {
+  const option = dir === defaultHome() ? '' : ` --home ${shellWord(dir, process.platform)}`
+  return `\`kiki ${words}${option}\``
 }
 
 /**

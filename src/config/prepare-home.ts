@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import writeFileAtomic from 'write-file-atomic'
-import { KikiError, messageOf, systemCode } from '../lib/errors.js'
-import { makePrivateFolders } from '../lib/folders.js'
+import { KikiError, systemCode } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import { type HomePaths, homePaths } from './home.js'
+import { makeHomeFolder, unusableHome } from './home-folder.js'
 
 /** Secrets of the home, each in a 0600 file of its own. */
 export interface HomeSecrets {
@@ -34,7 +34,7 @@ export function prepareHome(dir: string): HomePaths {
   try {
     chmodSync(paths.dir, 0o700)
   } catch (error) {
-    throw unusable(paths.dir, error)
+    throw unusableHome(paths.dir, error)
   }
   for (const folder of [paths.keys, paths.media, paths.logs, paths.changes, paths.run]) makeHomeFolder(folder)
   const { config, mcp, database, lock, hostFile, stopped, ownerToken } = paths
@@ -50,12 +50,17 @@ export function prepareHome(dir: string): HomePaths {
 export function readSecrets(paths: HomePaths): HomeSecrets {
   return {
     homeId: textFile(join(paths.keys, 'home-id'), () => newId('home')),
-    credentialKey: Buffer.from(
-      textFile(join(paths.keys, 'credential.key'), () => randomBytes(32).toString('base64url')),
-      'base64url',
-    ),
+    credentialKey: Buffer.from(secretFile(join(paths.keys, 'credential.key')), 'base64url'),
     ownerToken: textFile(paths.ownerToken, () => `kiki_owner_${randomBytes(32).toString('base64url')}`),
   }
+}
+
+/**
+ * A secret of 32 random bytes in base 64 (URL), made where it is missing (0600). The home's lock must be held.
+ * @throws KikiError `internal_error` where it is empty, `conflict` where something else stands there.
+ */
+export function secretFile(path: string): string {
+  return textFile(path, () => randomBytes(32).toString('base64url'))
 }
 
 function textFile(path: string, make: () => string): string {
@@ -71,18 +76,6 @@ function textFile(path: string, make: () => string): string {
   return value
 }
 
-/**
- * Makes the home, or a folder in it, where it is missing (0700).
- * @throws KikiError as {@link prepareHome} does, naming the path.
- */
-export function makeHomeFolder(path: string): void {
-  try {
-    makePrivateFolders(path)
-  } catch (error) {
-    throw unusable(path, error)
-  }
-}
-
 /** A folder or a pipe under a file's name would fail later, and not say why. */
 function requireFile(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
@@ -90,29 +83,6 @@ function requireFile(path: string): void {
   throw new KikiError('conflict', `${path} is not a file, and Kiki keeps one under that name.`, {
     hint: 'Move it out of the home, then start again.',
   })
-}
-
-function unusable(path: string, error: unknown): KikiError {
-  switch (systemCode(error)) {
-    case 'EEXIST':
-    case 'ENOTDIR':
-      return new KikiError('conflict', `${path} cannot be a folder: a file stands there or above it.`, {
-        hint: 'Move the file away, or choose another --home.',
-        cause: error,
-      })
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return new KikiError('permission_denied', `${path} cannot be written (${messageOf(error)}).`, {
-        hint: 'Choose a --home on a disk that this user can write to.',
-        cause: error,
-      })
-    default:
-      return new KikiError('conflict', `The folder ${path} cannot be made: ${messageOf(error)}.`, {
-        hint: 'Choose another --home.',
-        cause: error,
-      })
-  }
 }
 
 /** Takes everyone else's rights away from what stands in the home, down to `depth` folders. Never opens a file (GU-40). */
@@ -132,6 +102,6 @@ function closeToOthers(path: string, mode: number): void {
     if (!stat.isSymbolicLink() && (stat.mode & 0o077) !== 0) chmodSync(path, mode)
   } catch (error) {
     // A host that starts at the same time makes and removes temporary files here.
-    if (systemCode(error) !== 'ENOENT') throw unusable(path, error)
+    if (systemCode(error) !== 'ENOENT') throw unusableHome(path, error)
   }
 }

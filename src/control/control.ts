@@ -56,7 +56,7 @@ function control<Args>(
         deps.connections.touch(connection)
         return await run(deps, { caller, connection, args: parsed.data, request })
       } catch (error) {
-        return refused(deps, name, error)
+        return refused(deps, { connectionId: caller.connectionId, called: name, tool: name }, error)
       }
     },
   }

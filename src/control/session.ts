@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { inlineWait, keyFor, withoutReplay } from '../calls/steps.js'
+import { workspaceOf } from '../calls/terms.js'
 import { sharedTools } from '../exposure/catalog.js'
 import type { Connection } from '../grants/connections.js'
 import type { Reply } from '../lib/content.js'
@@ -8,7 +9,7 @@ import { limitsOf } from '../operations/operations.js'
 import { lesserMode } from '../policy/modes.js'
 import type { Session } from '../sessions/sessions.js'
 import { currentBranch } from '../workspace/git.js'
-import { folderStands, openWorkspace } from '../workspace/workspace.js'
+import { folderStands } from '../workspace/workspace.js'
 import type { ControlCall, ControlDeps } from './control.js'
 import type { sessionArguments } from './schemas.js'
 
@@ -44,7 +45,7 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
     profile: session.profile,
     last_activity: new Date(session.lastActivityAt).toISOString(),
     attached: attached.has(session.ref),
-    ...(folderStands(session.workspace) ? {} : { workspace_available: false }),
+    ...(folderStands(session.workspace, session.mounted) ? {} : { workspace_available: false }),
   }))
   const lines = sessions.map(
     (s) =>
@@ -64,7 +65,7 @@ async function list(deps: ControlDeps, { caller, connection, args }: Call): Prom
 
 async function resume(deps: ControlDeps, { caller, connection, args }: Call): Promise<Reply> {
   const session = deps.sessions.resolve(caller, required(args.session_ref, 'resume'))
-  openWorkspace({ root: session.workspace, dirs: connection.grant.dirs, home: deps.fence })
+  workspaceOf(deps, connection, session)
   const profile = deps.sessions.profileOf(session)
   await deps.sessions.attach(caller, session.ref)
   deps.sessions.touch(session)

@@ -6,7 +6,11 @@ import { definitionOf, type ToolDefinition } from '../tools/schema.js'
 import type { Tool } from '../tools/tool.js'
 
 /** Whether a session's calls may use a tool: shared by the connection, and not narrowed away by the profile (GR-06). */
-export function isShared(tool: Tool, connection: Connection, profile: Profile | undefined): boolean {
+export function isShared(
+  tool: Pick<Tool, 'name' | 'family'>,
+  connection: Connection,
+  profile: Profile | undefined,
+): boolean {
   if (!shares(connection.grant, tool)) return false
   return profile?.tools === undefined || profile.tools.some((name) => name === tool.name || name === tool.family)
 }

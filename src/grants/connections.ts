@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { z } from 'zod'
 import type { Clock } from '../lib/clock.js'
+import { createSavedDeadlines } from '../lib/deadline.js'
 import { KikiError } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import type { ConnectionRow } from '../store/connections.js'
@@ -49,6 +50,8 @@ export interface ConnectionsDeps {
 export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
   /** Every call looks its connection up: an unchanged grant is not parsed again. */
   const parsed = new Map<string, { json: string; grant: Grant }>()
+  const expiries = createSavedDeadlines(clock)
+  for (const { id, expires_at } of store.connections.list()) if (expires_at !== null) expiries.see(id, expires_at)
 
   function get(id: string): Connection | undefined {
     const row = store.connections.get(id)
@@ -78,6 +81,10 @@ export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
     list: (): Connection[] => store.connections.list().map((row) => fromRow(row, readGrant(row))),
     count: () => store.connections.count(),
 
+    /** Whether its time is over, by the wall clock or by the one that never steps (GU-44). */
+    hasExpired: ({ id, expiresAt }: Pick<Connection, 'id' | 'expiresAt'>): boolean =>
+      expiresAt !== null && expiries.hasPassed(id, expiresAt),
+
     /** Makes a connection; a `token` connection's bearer token is returned this once and stored hashed (GR-04). */
     async create(input: z.output<typeof newConnectionSchema>): Promise<{ connection: Connection; token?: string }> {
       const grant = parseGrant({ ...defaults, ...input.grant })
@@ -92,6 +99,7 @@ export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
           expires_at: input.expires_at,
           created_at: clock.now(),
         })
+        if (input.expires_at !== null) expiries.see(id, input.expires_at)
         if (token !== undefined) store.connections.insertToken(hashToken(token), id, clock.now())
       })
       return token === undefined ? { connection: require(id) } : { connection: require(id), token }
@@ -114,13 +122,16 @@ export function createConnections({ store, clock, defaults }: ConnectionsDeps) {
         expiresAt: change.expires_at === undefined ? before.expiresAt : change.expires_at,
         policyVersion: before.policyVersion + (policyChanged ? 1 : 0),
       }
+      if (next.expiresAt !== null) expiries.see(id, next.expiresAt)
       return { next, policyChanged }
     },
 
     /** Notes that it was used; written at most once a second, with the next commit. */
     touch(connection: Connection): void {
       const now = clock.now()
-      if (connection.lastUsedAt !== null && now - connection.lastUsedAt < 1000) return
+      const last = connection.lastUsedAt
+      // A time that lies ahead is from before the wall clock was put back.
+      if (last !== null && now - last < 1000 && now >= last) return
       store.commits.lazy(() => store.connections.touch(connection.id, now))
     },
 

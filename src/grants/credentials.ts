@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import type { Clock } from '../lib/clock.js'
 import { KikiError } from '../lib/errors.js'
@@ -18,7 +19,10 @@ export interface Credentials {
   verify(token: string): Promise<LocalCredential>
 }
 
-/** Short-lived local credentials: signed JWTs, bound to this home by its own key and id, checked once a bridge connection. */
+/**
+ * Short-lived local credentials: signed JWTs, bound to this home by its own key and id, checked once a bridge connection. Those
+ * of this process end when either clock says so, those of an earlier host by the wall clock (GU-44).
+ */
 export function createCredentials({
   key,
   homeId,
@@ -28,10 +32,11 @@ export function createCredentials({
   homeId: string
   clock: Clock
 }): Credentials {
+  const run = randomUUID()
   return {
     issue({ connectionId, bridgeId }) {
       const seconds = Math.floor(clock.now() / 1000)
-      return new SignJWT({ bridge: bridgeId })
+      return new SignJWT({ bridge: bridgeId, run, until: clock.monotonic() + CREDENTIAL_SECONDS * 1000 })
         .setProtectedHeader({ alg: 'HS256' })
         .setIssuer(homeId)
         .setAudience(AUDIENCE)
@@ -50,6 +55,7 @@ export function createCredentials({
           requiredClaims: ['sub', 'exp'],
         })
         if (typeof payload.sub !== 'string' || typeof payload.bridge !== 'string') throw new Error('claims are missing')
+        if (payload.run === run && !(Number(payload.until) > clock.monotonic())) throw new Error('its time is over')
         return { connectionId: payload.sub, bridgeId: payload.bridge }
       } catch (cause) {
         throw new KikiError('permission_denied', 'The local credential is expired or not of this home.', {

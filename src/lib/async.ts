@@ -17,24 +17,44 @@ export function deferred<T>(): Deferred<T> {
 /** Longest time that one timer can hold (2^31 - 1 ms); a longer one would fire at once (GU-44). */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Resolves true when `promise` settled within `ms`, false when the time ran out first. Never rejects. */
-export async function settledWithin(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<boolean> {
-  if (ms <= 0) {
-    return Promise.race([promise.then(yes, yes), Promise.resolve().then(no)])
+/**
+ * Calls `fire` once when `ms` have passed on a clock that never steps, however many they are: a timer that is too long for
+ * Node is set again for the rest (GU-44).
+ * @returns what ends it before.
+ */
+export function startTimer(ms: number, fire: () => void): () => void {
+  let left = ms
+  let timer: NodeJS.Timeout
+  const arm = () => {
+    const piece = Math.min(left, MAX_TIMER_MS)
+    left -= piece
+    timer = setTimeout(left > 0 ? arm : fire, piece)
   }
-  let timer: NodeJS.Timeout | undefined
-  let onAbort: (() => void) | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), Math.min(ms, MAX_TIMER_MS))
-    onAbort = () => resolve(false)
-    signal?.addEventListener('abort', onAbort, { once: true })
-    if (signal?.aborted) resolve(false)
+  arm()
+  return () => clearTimeout(timer)
+}
+
+/**
+ * Resolves true when `promise` settled within `ms`, false when the time ran out first or the signal was aborted. Never
+ * rejects. Where there is nothing to wait for, it tells whether the promise has settled already.
+ */
+export async function settledWithin(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<boolean> {
+  const settled = promise.then(yes, yes)
+  if (ms <= 0 || signal?.aborted) return Promise.race([settled, Promise.resolve().then(no)])
+  let end: () => void = () => {}
+  const over = new Promise<boolean>((resolve) => {
+    const giveUp = () => resolve(false)
+    const stop = startTimer(ms, giveUp)
+    signal?.addEventListener('abort', giveUp, { once: true })
+    end = () => {
+      stop()
+      signal?.removeEventListener('abort', giveUp)
+    }
   })
   try {
-    return await Promise.race([promise.then(yes, yes), timeout])
+    return await Promise.race([settled, over])
   } finally {
-    clearTimeout(timer)
-    if (onAbort) signal?.removeEventListener('abort', onAbort)
+    end()
   }
 }
 

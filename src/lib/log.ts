@@ -1,7 +1,7 @@
-import { openSync } from 'node:fs'
 import pino from 'pino'
 import { KikiError, messageOf } from './errors.js'
 import { isObject } from './json.js'
+import { type LogFile, openLogFile } from './log-file.js'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 
@@ -19,50 +19,41 @@ const SECRET_FIELD =
 const REDACTED = '[redacted]'
 /** Deeper parts of a field are left out: a log is no place for them. */
 const MAX_DEPTH = 6
-/** Lines that wait for a slow or full disk; more are dropped, in bytes. */
-const MAX_WAITING_BYTES = 1024 * 1024
 
 /**
- * JSON lines to a file (made with mode 0600); `stderr` prints them there instead. A disk that is full later costs lines, never
- * the host: that is said once on stderr.
+ * JSON lines (PK-07) to a file of mode 0600, exchanged for a new one every 10 MiB (see `log-file.ts`); `stderr` prints them
+ * there instead. A disk that is full later costs lines, never the host: that is said once on stderr.
  * @throws KikiError `conflict` where the file cannot be opened.
  */
 export function createLog(target: { file: string } | 'stderr', level: LogLevel): Log & { close(): Promise<void> } {
-  const destination =
-    target === 'stderr'
-      ? pino.destination({ fd: 2, sync: true })
-      : pino.destination({ fd: open(target.file), sync: false, maxLength: MAX_WAITING_BYTES })
-  destination.on(
-    'error',
-    once((error) => process.stderr.write(`Kiki's log cannot be written: ${messageOf(error)}\n`)),
+  const file = target === 'stderr' ? undefined : open(target.file)
+  const logger = pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    file ?? pino.destination({ fd: 2, sync: true }),
   )
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   let closed = false
   const at = (name: 'error' | 'warn' | 'info' | 'debug') => (fields: object, message: string) => {
     // Whoever is still at work while the host closes must not fail by saying so.
-    if (!closed) logger[name](redacted(fields), message)
+    if (!closed && logger.isLevelEnabled(name)) logger[name](redacted(fields), message)
   }
   return {
     error: at('error'),
     warn: at('warn'),
     info: at('info'),
     debug: at('debug'),
-    close: () =>
-      new Promise((resolve) => {
-        closed = true
-        destination.once('close', resolve)
-        // What cannot be written now never will be.
-        destination.once('error', () => destination.destroy())
-        destination.end()
-      }),
+    async close() {
+      closed = true
+      await file?.close()
+    },
   }
 }
 
 export const silentLog: Log = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} }
 
-function open(file: string): number {
+function open(file: string): LogFile {
+  const onError = once((error) => process.stderr.write(`Kiki's log cannot be written: ${messageOf(error)}\n`))
   try {
-    return openSync(file, 'a', 0o600)
+    return openLogFile(file, { onError })
   } catch (error) {
     throw new KikiError('conflict', `The log ${file} cannot be opened: ${messageOf(error)}.`, {
       hint: 'Move what stands there out of the way, and see that the folder can be written.',

@@ -1,7 +1,10 @@
+import type { Audit } from '../audit/audit.js'
 import type { Events } from '../events/events.js'
 import type { Connections } from '../grants/connections.js'
 import type { Clock } from '../lib/clock.js'
 import { KikiError } from '../lib/errors.js'
+import { createPace } from '../lib/slices.js'
+import { endRow } from '../operations/end-row.js'
 import type { Operations } from '../operations/operations.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
@@ -10,6 +13,7 @@ import { removeJournal } from '../workspace/journal.js'
 
 export interface LifecycleDeps {
   store: Store
+  audit: Pick<Audit, 'recordCall'>
   clock: Clock
   events: Events
   connections: Connections
@@ -39,7 +43,7 @@ export function createLifecycle(deps: LifecycleDeps) {
   function endRows(filter: Filter, only: (row: OperationRow) => boolean = () => true): OperationRow[] {
     const rows = store.operations.unfinished(filter).filter(only)
     for (const row of rows) {
-      store.operations.end(row.id, {
+      endRow(deps, row, {
         status: 'cancelled',
         ended_at: clock.now(),
         error_code: 'cancelled',
@@ -176,7 +180,11 @@ export function createLifecycle(deps: LifecycleDeps) {
         store.sessions.remove(ref)
         return ids
       })
-      for (const id of removed) removeJournal(deps.changesFolder, id)
+      const pause = createPace()
+      for (const id of removed) {
+        removeJournal(deps.changesFolder, id)
+        await pause()
+      }
       await sessionEvent(session.connectionId, ref)
     },
 

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { recordRestore } from '../audit/restored.js'
 import type { HomePaths } from '../config/home.js'
 import { prepareHome } from '../config/prepare-home.js'
 import type { Clock } from '../lib/clock.js'
@@ -63,7 +64,8 @@ export function restoreHome(options: { home: string; file: string; clock: Clock 
     sweepStaged(paths.dir)
     mkdirSync(staged, { mode: 0o700 })
     const warnings: string[] = []
-    const unfinished = prepare(file, staged, { clock: options.clock, warnings })
+    const noted = { replaced: paths.keys, madeAt: facts.madeAt }
+    const unfinished = prepare(file, staged, { clock: options.clock, warnings, ...noted })
     const kept = swap(paths, staged, options.clock)
     return {
       home: paths.dir,
@@ -96,7 +98,11 @@ function backupAt(given: string): string {
 }
 
 /** Makes the home's database and files in a folder aside, synced. */
-function prepare(file: string, staged: string, { clock, warnings }: { clock: Clock; warnings: string[] }): number {
+function prepare(
+  file: string,
+  staged: string,
+  { clock, warnings, ...noted }: { clock: Clock; warnings: string[]; replaced: string; madeAt: string },
+): number {
   const database = join(staged, 'kiki.db')
   copyFileSync(file, database, constants.COPYFILE_EXCL)
   chmodSync(database, 0o600)
@@ -112,6 +118,7 @@ function prepare(file: string, staged: string, { clock, warnings }: { clock: Clo
     const end = () =>
       endRestored({ operations, changes: changeTable(db) }, { changesFolder: join(staged, 'changes'), clock, log })
     const ended = db.transaction(end).immediate()
+    recordRestore(db, { staged, clock, ...noted })
     db.pragma('wal_checkpoint(TRUNCATE)')
     db.pragma('journal_mode = DELETE')
     return ended

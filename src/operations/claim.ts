@@ -74,7 +74,11 @@ export function newRow(
     arguments: canonical,
     fingerprint: hash,
     policy_version: request.connection.policyVersion,
-    decision: JSON.stringify({ kind: request.decision.kind, by: request.decision.by }),
+    decision: JSON.stringify({
+      kind: request.decision.kind,
+      by: request.decision.by,
+      classes: request.decision.classes,
+    }),
     approval_id: null,
     status,
     accepted_at: now,

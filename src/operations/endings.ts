@@ -1,26 +1,31 @@
 import type { KikiError } from '../lib/errors.js'
 import type { OperationRow, TerminalStatus } from '../store/operations.js'
+import { endRow } from './end-row.js'
 import type { Live } from './live.js'
 import type { OperationsDeps } from './operations.js'
 import { encodeOutcome, type Outcome } from './outcome.js'
 import { errorText } from './present.js'
 
 /** Cancels a row that nobody carries out. One that is over stays as it is. */
-export async function endIdle({ store, clock }: OperationsDeps, id: string): Promise<void> {
-  await store.commits.vital(() =>
-    store.operations.end(id, {
+export async function endIdle(deps: OperationsDeps, id: string): Promise<void> {
+  const { store, clock } = deps
+  await store.commits.vital(() => {
+    const row = store.operations.get(id)
+    if (row === undefined) return
+    endRow(deps, row, {
       status: 'cancelled',
       ended_at: clock.now(),
       error_code: 'cancelled',
       effects_possible: 0,
       result: null,
       result_chars: 0,
-    }),
-  )
+    })
+  })
 }
 
 /** Ends a row whose work was told to stop and was not seen ending within `seconds` (OP-11). */
-export async function endUnseen({ store, clock }: OperationsDeps, live: Live, seconds: number): Promise<void> {
+export async function endUnseen(deps: OperationsDeps, live: Live, seconds: number): Promise<void> {
+  const { store, clock } = deps
   const effects = live.began && live.effect !== 'read'
   const message = `${live.tool} was cancelled, but its end was not seen within ${seconds} s${effects ? ': whether it took effect is not known' : ''}.`
   const hint = effects
@@ -29,7 +34,7 @@ export async function endUnseen({ store, clock }: OperationsDeps, live: Live, se
   const outcome: Outcome = { status: 'outcome_unknown', ...failure('outcome_unknown', message, hint) }
   const { result, chars } = encodeOutcome(outcome)
   await store.commits.vital(() =>
-    store.operations.end(live.id, {
+    endRow(deps, live.row, {
       status: outcome.status,
       ended_at: clock.now(),
       error_code: 'outcome_unknown',
@@ -40,21 +45,31 @@ export async function endUnseen({ store, clock }: OperationsDeps, live: Live, se
   )
 }
 
+/** Who is told: a client can call again, the owner looks on. */
+export type Reader = 'client' | 'owner'
+
 /** What is told of an operation that is over and has no saved result. */
-export function withoutResult(row: OperationRow, status: TerminalStatus): Outcome {
-  const outcome: Outcome = { status, ...fieldsWithoutResult(row, status) }
+export function withoutResult(row: OperationRow, status: TerminalStatus, reader: Reader): Outcome {
+  const outcome: Outcome = { status, ...fieldsWithoutResult(row, status, reader) }
   if (row.effects_possible === 1) outcome.effectsPossible = true
   return outcome
 }
 
-function fieldsWithoutResult(row: OperationRow, status: TerminalStatus): Pick<Outcome, 'content' | 'error'> {
+function fieldsWithoutResult(
+  row: OperationRow,
+  status: TerminalStatus,
+  reader: Reader,
+): Pick<Outcome, 'content' | 'error'> {
+  const forClient = reader === 'client'
   const started = row.started_at === null ? undefined : new Date(row.started_at).toISOString()
   switch (status) {
     case 'outcome_unknown':
       return failure(
         'outcome_unknown',
         `Kiki's host stopped while ${row.tool} was running (started ${started ?? 'at an unknown time'}): whether it took effect is not known.`,
-        'Inspect the target first. It never runs again by itself; if it must, use a new key.',
+        forClient
+          ? 'Inspect the target first. It never runs again by itself; if it must, use a new key.'
+          : 'Look at what it was to change. Kiki never runs it again by itself.',
       )
     case 'cancelled':
       return failure(
@@ -66,7 +81,9 @@ function fieldsWithoutResult(row: OperationRow, status: TerminalStatus): Pick<Ou
       return failure(
         'result_missing',
         `The result of ${row.tool} was not saved; only side effects, keyed calls and cut results are.`,
-        'Call the tool again.',
+        forClient
+          ? 'Call the tool again.'
+          : 'The client got it when it ended; Kiki keeps only this record of the call.',
       )
   }
 }

@@ -1,6 +1,7 @@
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import { mustBeApproved, recheck } from './claim.js'
+import { endRow } from './end-row.js'
 import type { Live } from './live.js'
 import type { OperationsDeps, Work } from './operations.js'
 import { encodeOutcome, type Outcome } from './outcome.js'
@@ -98,7 +99,8 @@ function withEffects(outcome: Outcome, effects: boolean): Outcome {
 }
 
 /** Commits result, changes and terminal state together; a read's record may come later, or sooner if its result is paged. */
-async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outcome): Promise<Outcome> {
+async function save(deps: OperationsDeps, live: Live, outcome: Outcome): Promise<Outcome> {
+  const { store, clock } = deps
   const ended_at = clock.now()
   const ending = {
     status: outcome.status,
@@ -111,17 +113,26 @@ async function save({ store, clock }: OperationsDeps, live: Live, outcome: Outco
   if (!keep) {
     const chars = outcome.content.reduce((sum, block) => sum + (block.type === 'text' ? block.text.length : 0), 0)
     live.recorded = true
-    store.commits.lazy(() => store.operations.insert({ ...live.row, ...ending, result_chars: chars }))
+    store.commits.lazy(() => {
+      store.operations.insert({ ...live.row, ...ending, result_chars: chars })
+      deps.audit.recordCall(live.row, ending)
+    })
     return outcome
   }
   const { result, chars, parts } = encodeOutcome(outcome)
   const commit = live.effect === 'read' && live.key === null ? store.commits.quick : store.commits.vital
+  // From here on it counts as recorded: a cancel that comes before the commit must not write it again, as running (GU-24).
+  const isNew = !live.recorded
+  live.recorded = true
   const saved = await commit(() => {
-    if (!live.recorded) store.operations.insert(live.row)
-    const first = store.operations.end(live.id, { ...ending, result, result_chars: chars })
+    if (isNew) store.operations.insert(live.row)
+    const first = endRow(deps, live.row, { ...ending, result, result_chars: chars })
     if (first) for (const { part, body } of parts) store.results.insert(live.id, part, body)
     saveChanges(store, live)
     return first
+  }).catch((error: unknown) => {
+    live.recorded = !isNew
+    throw error
   })
   return saved ? outcome : endedElsewhere(live, outcome)
 }

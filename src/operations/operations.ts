@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.js'
 import type { Events } from '../events/events.js'
 import type { Connection } from '../grants/connections.js'
 import { settledWithin } from '../lib/async.js'
@@ -8,7 +9,7 @@ import type { Log } from '../lib/log.js'
 import { type OperationRow, TERMINAL, type TerminalStatus } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import { type ClaimRequest, earlier, mustHaveRoom, newRow, recheck } from './claim.js'
-import { endIdle, endUnseen, withoutResult } from './endings.js'
+import { endIdle, endUnseen, type Reader, withoutResult } from './endings.js'
 import { finish } from './finish.js'
 import { createLive, type Live, type LiveTerms } from './live.js'
 import { decodeOutcome, type Outcome } from './outcome.js'
@@ -36,6 +37,7 @@ export type Operations = ReturnType<typeof createOperations>
 
 export interface OperationsDeps {
   store: Store
+  audit: Pick<Audit, 'recordCall'>
   clock: Clock
   events: Events
   log: Log
@@ -123,8 +125,21 @@ export function createOperations(deps: OperationsDeps) {
   async function reveal(live: Live): Promise<void> {
     if (live.recorded) return
     live.recorded = true
-    await store.commits.quick(() => store.operations.insert(live.row))
+    try {
+      await store.commits.quick(() => store.operations.insert(live.row))
+    } catch (error) {
+      live.recorded = false
+      throw error
+    }
     changed(live.row, live.row.status)
+  }
+
+  /** The row as it stands, what waits to be written included. */
+  function recordOf(id: string): OperationRow | undefined {
+    const row = store.operations.get(id)
+    if (row !== undefined && isTerminal(row.status)) return row
+    store.commits.flush()
+    return store.operations.get(id)
   }
 
   /** The reply to a call: its result if it ends within `waitMs`, else a receipt (OP-08); progress meanwhile (OP-09). */
@@ -135,15 +150,15 @@ export function createOperations(deps: OperationsDeps) {
     quiet()
     if (inTime) return ended(facts, await live.ended.promise, limits)
     await reveal(live)
-    const status = store.operations.get(live.id)?.status ?? live.row.status
+    const status = recordOf(live.id)?.status ?? live.row.status
     if (isTerminal(status)) return ended(facts, await live.ended.promise, limits)
     return receipt({ ...facts, status, tool: live.tool, createdAt: live.acceptedAt, outputSoFar: live.lastProgress })
   }
 
-  /** The saved outcome of an operation that is over. */
-  function outcomeOf(row: OperationRow): Outcome {
+  /** The saved outcome of an operation that is over; what there is to say without one is said to its reader. */
+  function outcomeOf(row: OperationRow, reader: Reader = 'client'): Outcome {
     if (!isTerminal(row.status)) throw new Error(`operation ${row.id} is not over`)
-    if (row.result === null) return withoutResult(row, row.status)
+    if (row.result === null) return withoutResult(row, row.status, reader)
     return decodeOutcome(store, {
       id: row.id,
       status: row.status,
@@ -166,7 +181,7 @@ export function createOperations(deps: OperationsDeps) {
     } else {
       await endIdle(deps, id)
     }
-    return store.operations.get(id)
+    return recordOf(id)
   }
 
   async function giveUp(live: Live): Promise<void> {
@@ -203,8 +218,7 @@ export function createOperations(deps: OperationsDeps) {
     async find(connectionId: string, id: string): Promise<OperationRow> {
       const live = lives.get(id)
       if (live !== undefined) await reveal(live)
-      else store.commits.flush()
-      const row = store.operations.get(id)
+      const row = recordOf(id)
       if (row === undefined || row.connection_id !== connectionId) {
         throw new KikiError('operation_unavailable', 'There is no such operation for this connection.', {
           hint: 'Call kiki_operation with {"action":"list"} for the recent ones of a session.',

@@ -5,6 +5,7 @@ import type { ChangeTable } from '../store/changes.js'
 import type { OperationRow, OperationTable } from '../store/operations.js'
 import { type ChangeRecord, readJournal } from '../workspace/journal.js'
 import { removeTemporary, restoreInPlace } from '../workspace/recover.js'
+import { endRow } from './end-row.js'
 import type { OperationsDeps } from './operations.js'
 import { encodeOutcome } from './outcome.js'
 import { errorText } from './present.js'
@@ -33,7 +34,7 @@ async function recoverOne(deps: RecoveryDeps, row: OperationRow): Promise<void> 
   const records = journalOf(deps, row)
   repairFiles(deps, row, records)
   await deps.store.commits.vital(() => {
-    deps.store.operations.end(row.id, endingOf(deps, row))
+    endRow(deps, row, endingOf(deps, row))
     recordChanges(deps.store.changes, row, records)
   })
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.js'
+import { createPace } from '../lib/slices.js'
 import type { Store } from '../store/store.js'
 import { removeJournal } from '../workspace/journal.js'
 
@@ -21,7 +22,11 @@ export async function prune(
   const now = clock.now()
   const rows = store.operations.expired(now - retention.days * DAY_MS, STEP)
   // Before the rows: kept content whose row is gone would never be found again.
-  for (const row of rows) removeJournal(changesFolder, row.id)
+  const pause = createPace()
+  for (const row of rows) {
+    removeJournal(changesFolder, row.id)
+    await pause()
+  }
   const tombstones = await store.commits.durable(() => {
     for (const row of rows) {
       if (row.idempotency_key !== null) store.keys.bury(row.connection_id, row.session_ref, row.idempotency_key, now)

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { approvalRoutes } from './approvals.js'
+import { auditRoutes } from './audit.js'
 import type { OwnerEnv } from './auth.js'
 import { backupRoutes } from './backup.js'
 import { bridgeRoutes } from './bridge.js'
@@ -26,6 +27,7 @@ export function ownerRoutes(deps: OwnerDeps) {
     .route('/operations', operationRoutes(deps))
     .route('/operations', operationUndoRoutes(deps))
     .route('/changes', changeRoutes(deps))
+    .route('/audit', auditRoutes(deps))
     .route('/backup', backupRoutes(deps))
     .route('/bridge', bridgeRoutes(deps))
 }

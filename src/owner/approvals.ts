@@ -1,9 +1,11 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { describeScript, scriptOf } from '../calls/command.js'
 import { previewOperation } from '../calls/preview.js'
 import { jsonBody } from '../http/json-body.js'
 import { visible } from '../lib/visible.js'
 import { type Asked, SCOPES } from '../store/approvals.js'
+import { findNative } from '../tools/catalog.js'
 import type { OwnerEnv } from './auth.js'
 import { time } from './connections.js'
 import type { OwnerDeps } from './deps.js'
@@ -18,15 +20,18 @@ const denySchema = z.strictObject({ message: z.string().trim().min(1).max(MAX_ME
 export function approvalRoutes(deps: OwnerDeps) {
   const { approvals } = deps
   return new Hono<OwnerEnv>()
-    .get('/', (c) => {
-      const waiting = approvals.waiting().map((asked) => approvalView(deps, asked))
+    .get('/', async (c) => {
+      const waiting = await Promise.all(approvals.waiting().map((asked) => approvalView(deps, asked)))
       return c.json({ approvals: waiting, consumers: approvals.consumers.count() }, 200)
     })
     .get('/:id', async (c) => {
       const asked = approvals.require(c.req.param('id'))
       const preview =
         asked.operation.status === 'waiting_approval' ? await previewOperation(deps.gate, asked.operation) : undefined
-      return c.json({ ...approvalView(deps, asked), preview: preview === undefined ? null : visible(preview) }, 200)
+      return c.json(
+        { ...(await approvalView(deps, asked)), preview: preview === undefined ? null : visible(preview) },
+        200,
+      )
     })
     .post('/:id/approve', jsonBody(approveSchema), async (c) => {
       const done = await approvals.answer(c.req.param('id'), {
@@ -34,18 +39,19 @@ export function approvalRoutes(deps: OwnerDeps) {
         by: 'owner',
         ...c.req.valid('json'),
       })
-      return c.json({ ...approvalView(deps, done), changed: done.changed }, 200)
+      return c.json({ ...(await approvalView(deps, done)), changed: done.changed }, 200)
     })
     .post('/:id/deny', jsonBody(denySchema), async (c) => {
       const { message } = c.req.valid('json')
       const answer = { answer: 'denied' as const, by: 'owner' as const, ...(message === undefined ? {} : { message }) }
       const done = await approvals.answer(c.req.param('id'), answer)
-      return c.json({ ...approvalView(deps, done), changed: done.changed }, 200)
+      return c.json({ ...(await approvalView(deps, done)), changed: done.changed }, 200)
     })
 }
 
 /** All that the owner needs to decide; nothing is redacted or cut here (AP-03), and nothing can hide (GU-32). */
-function approvalView({ connections, sessions }: OwnerDeps, { approval, operation }: Asked) {
+async function approvalView(deps: OwnerDeps, { approval, operation }: Asked) {
+  const { connections, sessions } = deps
   const connection = connections.get(operation.connection_id)
   const session = sessions.get(operation.session_ref)
   const { by, reason } = JSON.parse(approval.decision) as { by: string; reason: string }
@@ -68,6 +74,7 @@ function approvalView({ connections, sessions }: OwnerDeps, { approval, operatio
     arguments: JSON.parse(operation.arguments) as Record<string, unknown>,
     /** The same for eyes, a line for each part. */
     shown: shownArguments(operation.arguments),
+    command: await commandOf(deps, operation),
     argument_hash: operation.fingerprint,
     why: { by, reason },
     /** What "the same kind for this session" covers, and the rules that "always" adds; empty: only once is possible. */
@@ -81,6 +88,15 @@ function approvalView({ connections, sessions }: OwnerDeps, { approval, operatio
     answered_by: approval.answered_by,
     answered_at: time(approval.answered_at),
   }
+}
+
+/** A command's parts with their classes, made visible like everything else (CC-03); null for other tools. */
+async function commandOf({ gate }: OwnerDeps, { tool, arguments: json }: Asked['operation']) {
+  const native = findNative(tool)
+  const read = native && (await scriptOf(gate.scripts, native, native.input.parse(JSON.parse(json))))
+  if (read === undefined) return null
+  const script = describeScript(read)
+  return { ...script, commands: script.commands.map((command) => ({ ...command, text: visible(command.text) })) }
 }
 
 /** Each argument with its name; a text of several lines is shown whole, under its name. */

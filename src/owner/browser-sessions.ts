@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../lib/clock.js'
+import { type Deadline, deadlineIn, hasPassed } from '../lib/deadline.js'
 import { sha256 } from '../lib/json.js'
-import { type Deadline, deadlineIn, hasPassed } from './deadline.js'
 
 const IDLE_MS = 12 * 3_600_000
 const MAX_SESSIONS = 32

@@ -149,7 +149,7 @@ function differences(
   { operations, shown }: { operations: readonly ChangedOperation[]; shown: readonly ChangedOperation[] },
 ): Map<string, { diff: string; diff_note?: string }> {
   const { dirs } = deps.connections.require(session.connectionId).grant
-  const workspace = openWorkspace({ root: session.workspace, dirs, home: deps.gate.fence })
+  const workspace = openWorkspace({ root: session.workspace, mounted: session.mounted, dirs, home: deps.gate.fence })
   const source = { workspace, changes: createSessionChanges(deps.gate, session.ref), operations }
   const found = new Map<string, { diff: string; diff_note?: string }>()
   for (const { id, changes } of shown) {

@@ -1,4 +1,5 @@
 import type { Approvals } from '../approvals/approvals.js'
+import type { Audit } from '../audit/audit.js'
 import type { GateDeps } from '../calls/call-tool.js'
 import type { HomePaths } from '../config/home.js'
 import type { Events } from '../events/events.js'
@@ -30,6 +31,7 @@ export interface OwnerDeps {
   credentials: Credentials
   /** What the owner's own calls run with. */
   gate: GateDeps
+  audit: Audit
   clock: Clock
   log: Log
   host: HostFacts
@@ -45,5 +47,7 @@ export interface HostFacts {
   version: string
   home: string
   startedAt: number
+  /** The start on the clock that never steps, for the uptime (GU-44). */
+  startedSteady: number
   ownerUrl: () => string
 }

@@ -12,7 +12,7 @@ export function hostRoutes(deps: OwnerDeps) {
           pid: deps.host.pid,
           version: deps.host.version,
           home: deps.host.home,
-          uptime_s: Math.floor((deps.clock.now() - deps.host.startedAt) / 1000),
+          uptime_s: Math.floor((deps.clock.monotonic() - deps.host.startedSteady) / 1000),
           owner_url: deps.host.ownerUrl(),
           external: { enabled: false, clients_allowed: deps.externalClients },
           connections: deps.connections.count(),

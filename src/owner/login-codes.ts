@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../lib/clock.js'
+import { type Deadline, deadlineIn, hasPassed } from '../lib/deadline.js'
 import { KikiError } from '../lib/errors.js'
 import { sha256 } from '../lib/json.js'
-import { type Deadline, deadlineIn, hasPassed } from './deadline.js'
 
 const CODE_LIFE_MS = 2 * 60_000
 const MAX_CODES = 20

@@ -36,7 +36,8 @@ function removeStale(folder: string): void {
     if (!/^open-[0-9a-f]{24}\.html$/.test(name)) continue
     const file = join(folder, name)
     const made = statSync(file, { throwIfNoEntry: false })?.mtimeMs
-    if (made !== undefined && Date.now() - made > STALE_MS) rmSync(file, { force: true })
+    // One from the future was made before the wall clock was put back.
+    if (made !== undefined && Math.abs(Date.now() - made) > STALE_MS) rmSync(file, { force: true })
   }
 }
 

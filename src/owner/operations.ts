@@ -100,7 +100,7 @@ function operationView(row: OperationRow) {
 }
 
 function detailView(deps: OwnerDeps, row: OperationRow) {
-  const outcome = isTerminal(row.status) ? deps.operations.outcomeOf(row) : undefined
+  const outcome = isTerminal(row.status) ? deps.operations.outcomeOf(row, 'owner') : undefined
   const text = outcome?.content
     .map((block) => (block.type === 'text' ? block.text.slice(0, SHOWN_CHARS) : `[${block.type}]`))
     .join('\n')

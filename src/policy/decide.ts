@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../lib/errors.js'
 import { type DecisionKind, type Effect, lesserMode, type Mode } from './modes.js'
-import { type Rule, ruleMatches, type Subject } from './rules.js'
+import { findRules, type Rule, type Subject } from './rules.js'
 
 /** What the standing policy came to for one call, and the setting that made it (GR-05). */
 export interface Decision {
@@ -10,6 +10,8 @@ export interface Decision {
   /** For the person who reads it. */
   reason: string
   code?: ErrorCode
+  /** Of a command (CC-03). */
+  classes?: readonly string[]
 }
 
 export interface DecisionInput {
@@ -68,10 +70,11 @@ function byMode(tool: DecisionInput['tool'], mode: Mode, by: string): Decision {
 
 function ruleOf({ rules = [], subject }: DecisionInput, kind: DecisionKind): Decision | undefined {
   if (subject === undefined) return undefined
-  const found = rules.find((rule) => rule.decision === kind && ruleMatches(rule, subject))
-  if (found === undefined) return undefined
-  const reason = `The rule ${kind} ${found.pattern} (${found.from}) is about it.`
-  return { kind, by: `rule ${found.from}`, reason, ...(kind === 'deny' ? { code: 'permission_denied' as const } : {}) }
+  const [first, ...more] = findRules(rules, subject, kind)
+  if (first === undefined) return undefined
+  const named = [first, ...more].map((rule) => `${kind} ${rule.pattern} (${rule.from})`).join(' and ')
+  const reason = more.length === 0 ? `The rule ${named} is about it.` : `The rules ${named} together are about it.`
+  return { kind, by: `rule ${first.from}`, reason, ...(kind === 'deny' ? { code: 'permission_denied' as const } : {}) }
 }
 
 /** A class denies or asks if any of the command's is decided so; it allows only where all are. */

@@ -45,8 +45,8 @@ export interface Subject {
   connection: { id: string; name: string }
   workspace: string
   targets: readonly Target[]
-  /** Whether a pattern fits the call's command (`Bash(git status*)`), of all or of any part of it as the decision asks (PO-04). */
-  command?: (pattern: string, decision: DecisionKind) => boolean
+  /** Whether patterns fit the call's command (`Bash(git status*)`): an allow all of it, an ask or a deny any part of it (PO-04). */
+  command?: (patterns: readonly string[], decision: DecisionKind) => boolean
 }
 
 const PATTERN = /^([A-Za-z0-9_*-]{1,64})(?:\((.*)\))?$/s
@@ -92,15 +92,29 @@ function argumentProblem(tool: string, argument: string, kind: ArgumentKind | un
   return kind === 'none' ? `the arguments of ${tool} cannot be matched: leave the brackets out` : undefined
 }
 
-/** Whether a rule is about a call. An allow has to cover all of it; an ask or a deny only some of it. */
-export function ruleMatches(rule: Rule, subject: Subject): boolean {
+/** The first rule of a decision that is about a call, or those that together are: parts of a command may be allowed by several. */
+export function findRules(rules: readonly Rule[], subject: Subject, decision: DecisionKind): readonly Rule[] {
+  const able = rules.filter((rule) => rule.decision === decision && isFor(rule, subject))
+  const found = able.find((rule) => ruleMatches(rule, subject))
+  if (found !== undefined) return [found]
+  if (decision !== 'allow' || able.length < 2) return []
+  const patterns = able.flatMap(({ argument }) => argument ?? [])
+  return subject.command?.(patterns, decision) === true ? able : []
+}
+
+function isFor(rule: Rule, subject: Omit<Subject, 'targets'>): boolean {
   if (!rule.tool(subject.tool)) return false
   const { id, name } = subject.connection
   if (rule.connection !== undefined && rule.connection !== id && rule.connection !== name) return false
-  if (rule.workspace !== undefined && !isWithin(subject.workspace, rule.workspace)) return false
+  return rule.workspace === undefined || isWithin(subject.workspace, rule.workspace)
+}
+
+/** Whether a rule is about a call. An allow has to cover all of it; an ask or a deny only some of it. */
+export function ruleMatches(rule: Rule, subject: Subject): boolean {
+  if (!isFor(rule, subject)) return false
   const { argument } = rule
   if (argument === undefined) return true
-  if (subject.command !== undefined) return subject.command(argument, rule.decision)
+  if (subject.command !== undefined) return subject.command([argument], rule.decision)
   const matches = pathMatcher(argument, subject.workspace)
   if (rule.decision === 'allow') {
     return subject.targets.length > 0 && subject.targets.every(({ given, real }) => matches(given) && matches(real))

@@ -8,7 +8,7 @@ import { lesserMode, MODES, type Mode, parseMode } from '../policy/modes.js'
 import type { SessionRow } from '../store/sessions.js'
 import type { Store } from '../store/store.js'
 import type { HomeFence } from '../workspace/fence.js'
-import { bindWorkspace, openWorkspace } from '../workspace/workspace.js'
+import { bindWorkspace, isMountPoint, openWorkspace } from '../workspace/workspace.js'
 
 /** What a profile sets below its connection's grant; units as there (GR-06). */
 export interface ProfileLimits {
@@ -37,6 +37,8 @@ export interface Session {
   title: string
   /** Real path, made canonical when the session was made (SE-09). */
   workspace: string
+  /** Whether a disk was mounted just there then: without it the folder is another one. */
+  mounted: boolean
   mode: Mode
   profile: string | null
   status: SessionRow['status']
@@ -124,7 +126,7 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
 
   /** Another session like this one, in its very folder: not in another that took its place (SE-06, SE-09). */
   async function createLike(from: Session): Promise<Session> {
-    openWorkspace({ root: from.workspace, dirs: [], home: fence })
+    openWorkspace({ root: from.workspace, mounted: from.mounted, dirs: [], home: fence })
     return create({
       connection: from.connectionId,
       workspace: from.workspace,
@@ -149,6 +151,7 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
         connection_id: connection.id,
         title: input.title ?? basename(workspace),
         workspace,
+        mounted: isMountPoint(workspace) ? 1 : 0,
         mode,
         profile: input.profile ?? null,
         created_at: clock.now(),
@@ -271,6 +274,7 @@ function fromRow(row: SessionRow): Session {
     connectionId: row.connection_id,
     title: row.title,
     workspace: row.workspace,
+    mounted: row.mounted === 1,
     mode: parseMode(row.mode) ?? 'read-only',
     profile: row.profile,
     status: row.status,

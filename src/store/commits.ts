@@ -22,6 +22,8 @@ export interface Commits {
   lazy(job: () => void): void
   /** Writes everything that waits now; for queries that must see it, and before closing. */
   flush(): void
+  /** Calls `listener` after each synced commit, before its jobs have their values. It must not throw, nor write here. */
+  onSynced(listener: () => void): void
 }
 
 /**
@@ -62,6 +64,7 @@ export function createCommits(
   let synced = false
   let armed = false
   let lazyTimer: NodeJS.Timeout | undefined
+  const onSynced: (() => void)[] = []
 
   /** True when it stands; false when it was undone alone. Throws when SQLite gave up the whole transaction (full disk). */
   function runJob(job: Job): boolean {
@@ -110,6 +113,7 @@ export function createCommits(
     } finally {
       if (kind === 'quick') setSynchronous(db, 'FULL')
     }
+    if (kind === 'durable') for (const listener of onSynced) listener()
     for (const job of batch) job.done()
   }
 
@@ -152,6 +156,7 @@ export function createCommits(
       else if (!armed && lazyTimer === undefined) lazyTimer = setTimeout(flush, LAZY_MS)
     },
     flush,
+    onSynced: (listener) => void onSynced.push(listener),
   }
 }
 

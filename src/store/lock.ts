@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
-import type { HomePaths } from '../config/home.js'
+import { type HomePaths, homeCommand } from '../config/home.js'
 import { KikiError, messageOf, systemCode } from '../lib/errors.js'
 
 /**
@@ -72,7 +72,7 @@ function sweepRun(run: string): void {
 function alreadyRunning(home: string, pid: number | undefined): KikiError {
   const who = pid === undefined ? 'another process' : `pid ${pid}`
   return new KikiError('conflict', `A Kiki host already runs on the home ${home} (${who}).`, {
-    hint: 'Use it (`kiki status`), or end it with `kiki stop`.',
+    hint: `Use it (${homeCommand(home, 'status')}), or end it with ${homeCommand(home, 'stop')}.`,
     data: { home, ...(pid === undefined ? {} : { pid }) },
   })
 }

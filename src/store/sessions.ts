@@ -8,6 +8,8 @@ export interface SessionRow {
   connection_id: string
   title: string
   workspace: string
+  /** 1 where a disk was mounted at the folder when the session was made. */
+  mounted: number
   mode: string
   profile: string | null
   status: 'open' | 'closed'
@@ -31,11 +33,14 @@ export function sessionTable(db: Database) {
   const cache = createRowCache<SessionRow>(db)
   return {
     insert(
-      row: Pick<SessionRow, 'ref' | 'connection_id' | 'title' | 'workspace' | 'mode' | 'profile' | 'created_at'>,
+      row: Pick<
+        SessionRow,
+        'ref' | 'connection_id' | 'title' | 'workspace' | 'mounted' | 'mode' | 'profile' | 'created_at'
+      >,
     ): void {
       sql(
-        `INSERT INTO sessions (ref, connection_id, title, workspace, mode, profile, created_at, last_activity_at)
-         VALUES (@ref, @connection_id, @title, @workspace, @mode, @profile, @created_at, @created_at)`,
+        `INSERT INTO sessions (ref, connection_id, title, workspace, mounted, mode, profile, created_at, last_activity_at)
+         VALUES (@ref, @connection_id, @title, @workspace, @mounted, @mode, @profile, @created_at, @created_at)`,
       ).run(row)
     },
     get(ref: string): SessionRow | undefined {

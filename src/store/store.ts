@@ -1,5 +1,6 @@
 import { type ApprovalTable, approvalTable } from './approvals.js'
 import { attachmentTable } from './attachments.js'
+import { auditTable } from './audit.js'
 import { createBallast } from './ballast.js'
 import { bootTable } from './boots.js'
 import { changeTable } from './changes.js'
@@ -30,6 +31,7 @@ export interface Store {
   keys: ReturnType<typeof keyTable>
   savedTexts: ReturnType<typeof savedTextTable>
   boots: ReturnType<typeof bootTable>
+  audit: ReturnType<typeof auditTable>
   close(): void
 }
 
@@ -54,6 +56,7 @@ export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) =>
     keys: keyTable(db),
     savedTexts: savedTextTable(db),
     boots: bootTable(db),
+    audit: auditTable(db),
     close() {
       try {
         commits.flush()

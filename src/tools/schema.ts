@@ -35,7 +35,7 @@ export function jsonSchema(input: z.ZodType): JsonObject & { type: 'object' } {
 }
 
 /** The definition of a native tool, with Kiki's own argument object (spec/control.md, "Shapes"). */
-export function definitionOf(tool: Tool, keyRequired: boolean): ToolDefinition {
+export function definitionOf(tool: Omit<Tool, 'run'>, keyRequired: boolean): ToolDefinition {
   return {
     name: tool.name,
     title: tool.title,

@@ -46,6 +46,8 @@ export interface Tool<Args = unknown> {
   input: z.ZodType<Args>
   /** The places that the arguments name, for rules and approvals (PO-02); a tool without them is matched by its name only. */
   targets?(args: Args): ToolTarget[]
+  /** The shell script that the arguments hold, for rules and classes (PO-04, CC-01). */
+  command?(args: Args): string
   /**
    * What the call would change, in words and as a diff, for the owner who is asked (AP-03). It changes nothing.
    * @throws KikiError as `run` would.

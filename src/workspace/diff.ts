@@ -98,7 +98,8 @@ function linesOn(bytes: Buffer, from: number, count: number): number {
 
 function countLines(bytes: Buffer, end: number): number {
   let count = 0
-  for (let at = bytes.indexOf(10); at >= 0 && at < end; at = bytes.indexOf(10, at + 1)) count++
+  // Where line ends are dense, a search for each costs more than a look at every byte.
+  for (let at = 0; at < end; at++) if (bytes[at] === 10) count++
   return count
 }
 

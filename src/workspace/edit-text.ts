@@ -1,4 +1,5 @@
 import { KikiError } from '../lib/errors.js'
+import { runWhole, type Sliced } from '../lib/slices.js'
 import {
   countLineEnds,
   type Detected,
@@ -53,6 +54,11 @@ export interface EditedText {
  * file's encoding, or the file is binary; `too_large` beyond the limits on bytes and replacements
  */
 export function applyEdit(current: Buffer | undefined, edit: TextEdit, display: string): EditedText {
+  return runWhole(editSteps(current, edit, display))
+}
+
+/** {@link applyEdit} in steps: a million matches take their time. */
+export function* editSteps(current: Buffer | undefined, edit: TextEdit, display: string): Sliced<EditedText> {
   checkArguments(edit, display)
   const bytes = current ?? Buffer.alloc(0)
   if (bytes.length > MAX_CHANGE_BYTES) {
@@ -67,13 +73,14 @@ export function applyEdit(current: Buffer | undefined, edit: TextEdit, display: 
   const file = textOf(bytes, display)
   if (edit.oldString === '') return fill(current, edit, file, display)
   checkEncodable(edit, file.encoding, display)
-  const found = findText(bytes, edit.oldString, file.encoding, {
+  const found = yield* findText(bytes, edit.oldString, file.encoding, {
     from: file.bom,
     overlapping: !edit.replaceAll,
     limit: edit.replaceAll ? MAX_REPLACEMENTS : COUNTED,
   })
-  checkCount(found, edit, bytes, file.encoding, display)
-  const after = replaceMatches(bytes, found.matches, replacementsFor(bytes, found, edit, file.encoding))
+  yield* checkCount(found, edit, bytes, file.encoding, display)
+  const replacementOf = yield* replacementsFor(bytes, found, edit, file.encoding)
+  const after = yield* replaceMatches(bytes, found.matches, replacementOf)
   if (after.equals(bytes))
     throw changesNothing(display, 'new_string equals what it replaces once its line ends follow the file')
   const places = found.matches.slice(0, LISTED_LINES).map((match) => match.start)
@@ -82,7 +89,7 @@ export function applyEdit(current: Buffer | undefined, edit: TextEdit, display: 
     encoding: file.encoding,
     count: found.matches.length,
     how: found.how,
-    lines: lineNumbersOf(bytes, places, file.encoding),
+    lines: yield* lineNumbersOf(bytes, places, file.encoding),
   }
 }
 
@@ -143,7 +150,7 @@ function checkEncodable(edit: TextEdit, encoding: Encoding, display: string): vo
   )
 }
 
-function checkCount(found: Matches, edit: TextEdit, bytes: Buffer, encoding: Encoding, display: string): void {
+function* checkCount(found: Matches, edit: TextEdit, bytes: Buffer, encoding: Encoding, display: string): Sliced<void> {
   const count = found.matches.length
   if (count === 0) throw notFound(bytes, edit.oldString, encoding, display)
   if (edit.replaceAll && found.more) {
@@ -151,10 +158,10 @@ function checkCount(found: Matches, edit: TextEdit, bytes: Buffer, encoding: Enc
       hint: 'Give a longer old_string, or change the file with a command.',
     })
   }
-  if (encoding === 'unknown-8bit') checkWholeCharacters(bytes, found.matches, display)
+  if (encoding === 'unknown-8bit') yield* checkWholeCharacters(bytes, found.matches, display)
   const wrong = edit.expectedCount !== undefined && (found.more || edit.expectedCount !== count)
   if (!wrong && (edit.replaceAll || count === 1)) return
-  const lines = lineNumbersOf(
+  const lines = yield* lineNumbersOf(
     bytes,
     found.matches.slice(0, LISTED_LINES).map((match) => match.start),
     encoding,
@@ -176,10 +183,10 @@ function checkCount(found: Matches, edit: TextEdit, bytes: Buffer, encoding: Enc
 }
 
 /** In a legacy encoding an ASCII letter behind a high byte may be the second half of a character (Shift_JIS, GBK, Big5). */
-function checkWholeCharacters(bytes: Buffer, matches: readonly Match[], display: string): void {
+function* checkWholeCharacters(bytes: Buffer, matches: readonly Match[], display: string): Sliced<void> {
   for (const { start } of matches) {
     if ((bytes[start] ?? 0) < 0x30 || (bytes[start - 1] ?? 0) < 0x80) continue
-    const [line] = lineNumbersOf(bytes, [start], 'unknown-8bit')
+    const [line] = yield* lineNumbersOf(bytes, [start], 'unknown-8bit')
     throw new KikiError(
       'invalid_arguments',
       `In line ${line} of ${display} old_string begins right behind a non-ASCII byte and could be half of a character.`,
@@ -223,21 +230,33 @@ function bomOf(bytes: Buffer): number {
   return file.text ? file.bom : 0
 }
 
-function replacementsFor(bytes: Buffer, found: Matches, edit: TextEdit, encoding: Encoding): Buffer[] {
+/** What stands in a match's place: the new text, with the line ends that belong there. */
+function* replacementsFor(
+  bytes: Buffer,
+  found: Matches,
+  edit: TextEdit,
+  encoding: Encoding,
+): Sliced<(match: Match) => Buffer> {
   const literal = encode(edit.newString, encoding)
-  if (!edit.newString.includes('\n')) return found.matches.map(() => literal)
-  const style = eolOfBytes(bytes, encoding)
+  if (!edit.newString.includes('\n')) return () => literal
+  const style = yield* eolOfBytes(bytes, encoding)
   const lf = encode(edit.newString.replaceAll('\r\n', '\n'), encoding)
   const crlf = encode(edit.newString.replace(/\r?\n/g, '\r\n'), encoding)
   const inStyle = (eol: Eol) => (eol === 'lf' ? lf : eol === 'crlf' ? crlf : literal)
-  if (style !== 'mixed') return found.matches.map(() => inStyle(style))
+  if (style !== 'mixed') return () => inStyle(style)
   // In a mixed file an exact match says what it means; any other one follows the lines that it replaces.
-  if (found.how === 'exact') return found.matches.map(() => literal)
-  return found.matches.map(({ start, end }) => inStyle(eolOfBytes(bytes.subarray(start, end), encoding)))
+  if (found.how === 'exact') return () => literal
+  return ({ start, end }) => inStyle(runWhole(eolOfBytes(bytes.subarray(start, end), encoding)))
 }
 
-function eolOfBytes(bytes: Buffer, encoding: Encoding): Eol {
+/** Bytes of which the line ends are counted between two places where the work may pause; an even number. */
+const COUNTED_BYTES = 256 * 1024
+
+function* eolOfBytes(bytes: Buffer, encoding: Encoding): Sliced<Eol> {
   const ends = { lf: 0, crlf: 0, cr: false }
-  countLineEnds(bytes, encoding, ends)
+  for (let from = 0; from < bytes.length; from += COUNTED_BYTES) {
+    if (from > 0) yield
+    countLineEnds(bytes.subarray(from, from + COUNTED_BYTES), encoding, ends)
+  }
   return eolOf(ends)
 }

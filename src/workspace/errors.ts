@@ -81,6 +81,7 @@ const SYSTEM: Record<
   ENAMETOOLONG: ['invalid_arguments', 'the name is too long', 'Use a shorter name (at most 255 bytes each).'],
   EXDEV: ['invalid_arguments', 'it lies on another file system', 'Write a copy there, then delete the original.'],
   ENOTEMPTY: ['conflict', 'the folder is not empty', 'List the folder and repeat the call.'],
+  EBUSY: ['conflict', 'it is in use, or a disk is mounted there', 'Ask the owner to free it, then repeat the call.'],
   EEXIST: ['conflict', 'something of that name appeared meanwhile', 'List the folder and repeat the call.'],
   ENOSPC: ['internal_error', 'the disk is full', 'Ask the owner to free some space, then repeat the call.'],
   EDQUOT: ['internal_error', 'the disk quota is used up', 'Ask the owner to free some space, then repeat the call.'],

@@ -12,6 +12,8 @@ export interface HomeFence {
   isAbove(stat: BigIntStats): boolean
   /** Whether this file is also a file of the home, through a hard link. Never opens a file of the home. */
   holds(stat: BigIntStats): boolean
+  /** A folder that all hosts of this user share, for locks between them; undefined where there is none. */
+  locks: string | undefined
 }
 
 interface Scanned {
@@ -25,12 +27,16 @@ interface Scanned {
 /** Two changes within one tick of the file system's clock look like one; a younger scan than this is not trusted. */
 const CLOCK_TICK_NS = 50_000_000n
 
-/** @param home real path of Kiki's home, which exists. */
-export function createHomeFence(home: string): HomeFence {
+/**
+ * @param home real path of Kiki's home, which exists.
+ * @param locks see {@link HomeFence}.
+ */
+export function createHomeFence(home: string, locks?: string): HomeFence {
   const own = identity(statSync(home, { bigint: true }))
   const scans = new Map<string, Scanned>()
   return {
     home,
+    locks,
     isHome: (stat) => identity(stat) === own,
     isAbove: (stat) => {
       const wanted = identity(stat)

@@ -1,7 +1,9 @@
 import { type BigIntStats, closeSync, constants } from 'node:fs'
 import { KikiError } from '../lib/errors.js'
+import { runFor, runInSlices, type Sliced } from '../lib/slices.js'
+import { lockForChange } from './change-lock.js'
 import { descend, type Node } from './descend.js'
-import { cancelled, fileError, type NodeType, nodeType, notFolder, notRegular } from './errors.js'
+import { cancelled, changedMeanwhile, fileError, type NodeType, nodeType, notFolder, notRegular } from './errors.js'
 import { holdMissing } from './folders.js'
 import { type Journal, sha256 } from './journal.js'
 import { missing } from './near-names.js'
@@ -80,28 +82,80 @@ export interface ChangedFile {
   sha256: string
 }
 
+/** The new bytes for what is there; in steps where that may take long. Pure; it refuses by throwing. */
+export type Change = (current: Buffer | undefined) => Buffer | Sliced<Buffer>
+
+/** Time, in milliseconds, for which the new bytes are worked out at once; what takes longer is done in slices. */
+const AT_ONCE_MS = 20
+/** How often new bytes are worked out again because the file changed meanwhile. */
+const MAX_ROUNDS = 5
+
 /**
  * Changes one file: reads the whole current content, asks `change` for the new bytes, journals the earlier content, then
  * replaces the file so that it holds the old or the new content whatever happens (FI-06). Content that stays the same is
  * neither written nor recorded. From the read to the rename nothing is awaited, so two changes of one file cannot
- * overlap in this process, and another program's change in between is a `conflict` (FI-15).
- * `change` is pure and refuses by throwing; `current` is undefined where no file is there (only with `create`, which also
- * makes missing folders).
+ * overlap in this process, and another program's change in between is a `conflict` (FI-15). New bytes that take long are
+ * worked out beside that, in slices, and used only where the whole content is read again and still the same.
+ * `current` is undefined where no file is there (only with `create`, which also makes missing folders).
  * @throws KikiError as `openFile`, and `conflict`, `too_large` (64 MiB), `cancelled`, `internal_error` (disk full).
  */
 export async function changeFile(
   context: ChangeContext,
   path: string,
-  change: (current: Buffer | undefined) => Buffer,
+  change: Change,
   options: { create?: boolean } = {},
 ): Promise<ChangedFile> {
-  if (context.signal.aborted) throw cancelled()
+  let known: Known | undefined
+  for (let round = 1; ; round++) {
+    if (context.signal.aborted) throw cancelled()
+    const done = tryChange(context, path, (current) => startOf(change, current, known), options)
+    if ('path' in done) return done
+    if (round > MAX_ROUNDS) throw changedMeanwhile(path)
+    known = { before: done.before, after: await runInSlices(done.work, context.signal) }
+  }
+}
+
+/** New bytes, and the content that they were worked out from. */
+interface Known {
+  before: Buffer | undefined
+  after: Buffer
+}
+
+/** Work that was not done at once. */
+interface Begun {
+  before: Buffer | undefined
+  work: Sliced<Buffer>
+}
+
+function startOf(change: Change, current: Buffer | undefined, known: Known | undefined): Buffer | Begun {
+  if (known !== undefined && isSameContent(current, known.before)) return known.after
+  const work = change(current)
+  if (Buffer.isBuffer(work)) return work
+  return runFor(work, AT_ONCE_MS)?.value ?? { before: current, work }
+}
+
+function isSameContent(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : a.equals(b)
+}
+
+/** Everything from the walk to the rename, or to where the new bytes take longer. */
+function tryChange(
+  context: ChangeContext,
+  path: string,
+  start: (current: Buffer | undefined) => Buffer | Begun,
+  options: { create?: boolean },
+): ChangedFile | Begun {
   const place = walk(context.workspace, path)
   try {
-    if (place.node !== undefined) return changeExisting(context, place, place.node, change)
-    if (options.create !== true) throw missing(context.workspace, path, place.folder, place.missing[0] ?? path)
-    if (/[\\/]\.?$/.test(path)) throw namesFolder(path)
-    return createFile(context, place, change(undefined))
+    if (place.node === undefined) {
+      if (options.create !== true) throw missing(context.workspace, path, place.folder, place.missing[0] ?? path)
+      if (/[\\/]\.?$/.test(path)) throw namesFolder(path)
+      const after = start(undefined)
+      return Buffer.isBuffer(after) ? createFile(context, place, after) : after
+    }
+    const before = readExisting(place, place.node)
+    const after = start(before)
+    return Buffer.isBuffer(after) ? replaceExisting(context, place, place.node, { before, after }) : after
   } catch (error) {
     throw fileError(error, place.display)
   } finally {
@@ -109,30 +163,50 @@ export async function changeFile(
   }
 }
 
-/** The second half of `changeFile`: for a file that a walk found. */
-export function changeExisting(
+/** The content of a file that a walk found and that may be changed. */
+export function readExisting(place: Place, node: Node): Buffer {
+  if (!node.stat.isFile()) throw notRegular(place.display, node.stat)
+  requireWritable(place, node)
+  return readWhole(place, node, MAX_CHANGE_BYTES)
+}
+
+/** The second half of `changeFile`, for a file that a walk found and `readExisting` read in the same turn. */
+export function replaceExisting(
   context: Omit<ChangeContext, 'signal'>,
   place: Place,
   node: Node,
-  change: (current: Buffer | undefined) => Buffer,
+  { before, after }: { before: Buffer; after: Buffer },
 ): ChangedFile {
-  if (!node.stat.isFile()) throw notRegular(place.display, node.stat)
-  const target: Target = place
-  requireWritable(target, node)
-  const before = readWhole(target, node, MAX_CHANGE_BYTES)
-  const after = change(before)
   const changed = { path: place.path, display: place.display, before, after, created: false, sha256: sha256(after) }
   if (after.equals(before)) return changed
   requireSize(place.display, after)
+  const { locks } = context.workspace.fence
+  const unlock = locks === undefined ? () => {} : lockForChange(locks, identityOf(node.stat))
+  if (unlock === undefined) throw changedMeanwhile(place.display)
+  try {
+    write(context, place, node, changed)
+  } finally {
+    unlock()
+  }
+  return changed
+}
+
+/** Keeps the earlier content, then puts the later one in its place. */
+function write(
+  { journal }: Pick<ChangeContext, 'journal'>,
+  target: Target & { path: string },
+  node: Node,
+  { before = Buffer.alloc(0), after, sha256: afterSha256 }: ChangedFile,
+): void {
   const inPlace = node.stat.nlink > 1n
   const temporary = temporaryName()
-  context.journal.record(
+  journal.record(
     {
       kind: 'modify',
-      path: place.path,
+      path: target.path,
       mode: Number(node.stat.mode & 0o7777n),
       beforeSha256: sha256(before),
-      afterSha256: changed.sha256,
+      afterSha256,
       identity: identityOf(node.stat),
       ...(inPlace ? { inPlace } : { temporary }),
     },
@@ -140,7 +214,6 @@ export function changeExisting(
   )
   if (inPlace) overwrite(target, after, node)
   else replace(target, after, node, temporary)
-  return changed
 }
 
 function createFile(context: ChangeContext, place: Place, after: Buffer): ChangedFile {

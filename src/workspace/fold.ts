@@ -1,3 +1,5 @@
+import type { Sliced } from '../lib/slices.js'
+
 /** Text with differences folded away, and how to get back: what was found in it is cut from the original. */
 export interface Folded {
   text: string
@@ -33,22 +35,29 @@ const TRAILING = '(?<![ \\t])[ \\t]+(?=\\r?\\n|$)'
  * Folds line endings to LF and, with the greater tolerance, drops white space before line ends and makes typographic
  * quotes plain. Each folded character keeps its place in the original.
  */
-export function fold(text: string, tolerance: Tolerance, units: Units): Folded {
+export function* fold(text: string, tolerance: Tolerance, units: Units): Sliced<Folded> {
   const plain = tolerance === 'line_endings' ? new Map<string, string>() : quotesIn(units)
   const parts = tolerance === 'line_endings' ? ['\\r\\n'] : ['\\r\\n', TRAILING, ...plain.keys()]
   // Places where folded and original text go out of step: folded place, original place, original length of what stands there.
   const marks = { at: [0], from: [0], length: [1] }
+  const pattern = new RegExp(parts.join('|'), 'g')
   let folded = ''
   let copied = 0
-  for (const found of text.matchAll(new RegExp(parts.join('|'), 'g'))) {
-    const value = found[0]
-    folded += text.slice(copied, found.index)
-    copied = found.index + value.length
-    const replacement = value === '\r\n' ? '\n' : plain.get(value)
-    marks.at.push(folded.length)
-    marks.from.push(replacement === undefined ? copied : found.index)
-    marks.length.push(replacement === undefined ? 1 : value.length)
-    folded += replacement ?? ''
+  for (let from = 0; from < text.length; ) {
+    const to = pieceEnd(text, from)
+    for (const found of text.slice(from, to).matchAll(pattern)) {
+      const value = found[0]
+      const start = from + found.index
+      folded += text.slice(copied, start)
+      copied = start + value.length
+      const replacement = value === '\r\n' ? '\n' : plain.get(value)
+      marks.at.push(folded.length)
+      marks.from.push(replacement === undefined ? copied : start)
+      marks.length.push(replacement === undefined ? 1 : value.length)
+      folded += replacement ?? ''
+    }
+    from = to
+    yield
   }
   folded += text.slice(copied)
   const startOf = (at: number) => {
@@ -66,6 +75,18 @@ export function fold(text: string, tolerance: Tolerance, units: Units): Folded {
     endOf,
     endWithSpaceOf: (at) => (at + 1 < folded.length ? startOf(at + 1) : text.length),
   }
+}
+
+/** Units that are folded between two places where the work may pause. */
+const PIECE_UNITS = 128 * 1024
+
+/** Where a piece that begins at `from` can end so that nothing that is folded lies across: behind a line end or a visible ASCII character. */
+function pieceEnd(text: string, from: number): number {
+  for (let end = from + PIECE_UNITS; end < text.length; end++) {
+    const last = text.charCodeAt(end - 1)
+    if (last === 0x0a || (last > 0x20 && last < 0x7f)) return end
+  }
+  return text.length
 }
 
 function quotesIn(units: Units): Map<string, string> {

@@ -1,7 +1,11 @@
 import { KikiError } from '../lib/errors.js'
+import { runWhole, type Sliced } from '../lib/slices.js'
 import { decode, type Encoding, encode, findLineEnd, unitSize } from './encoding.js'
 import { MAX_CHANGE_BYTES } from './files.js'
 import { type Folded, fold, type Tolerance, type Units } from './fold.js'
+
+/** Steps of a loop between two places where it may pause: some milliseconds. */
+const STEPS = 8192
 
 /** Bytes of the file that a match covers: from `start` up to, not including, `end`. */
 export interface Match {
@@ -30,13 +34,13 @@ export interface MatchOptions {
  * inside a CRLF. Text that is absent gives no matches.
  * @param from where to begin: after a byte order mark
  */
-export function findText(
+export function* findText(
   bytes: Buffer,
   text: string,
   encoding: Encoding,
   options: MatchOptions & { from: number },
-): Matches {
-  const exact = findExact(bytes, encode(text, encoding), encoding, options)
+): Sliced<Matches> {
+  const exact = yield* findExact(bytes, encode(text, encoding), encoding, options)
   if (exact.matches.length > 0) return { how: 'exact', ...exact }
   const units: Units =
     unitSize(encoding) === 2 ? 'utf-16' : encoding === 'unknown-8bit' ? 'unknown-bytes' : 'utf-8-bytes'
@@ -45,10 +49,10 @@ export function findText(
   const needle = wide ? text : encode(text, encoding).toString('latin1')
   for (const how of ['line_endings', 'white_space_and_quotes'] as const) {
     const size = unitSize(encoding)
-    const found = findFolded(fold(hay, how, units), foldNeedle(needle, how, units), {
-      ...options,
-      from: options.from / size,
-    })
+    yield
+    const folded = yield* fold(hay, how, units)
+    const wanted = foldNeedle(needle, how, units)
+    const found = yield* findFolded(folded, wanted, { ...options, from: options.from / size })
     if (found.matches.length === 0) continue
     return {
       how,
@@ -59,17 +63,18 @@ export function findText(
   return { how: 'exact', matches: [], more: false }
 }
 
-function findExact(
+function* findExact(
   bytes: Buffer,
   needle: Buffer,
   encoding: Encoding,
   options: MatchOptions & { from: number },
-): Omit<Matches, 'how'> {
+): Sliced<Omit<Matches, 'how'>> {
   const matches: Match[] = []
   const wide = unitSize(encoding) === 2
   const find = (from: number) => (wide ? bytes.indexOf(needle, from, 'utf16le') : bytes.indexOf(needle, from))
   let start = find(options.from)
-  while (start >= 0) {
+  for (let step = 1; start >= 0; step++) {
+    if (step % STEPS === 0) yield
     const end = start + needle.length
     const whole = !splitsLineEnd(bytes, start, encoding) && !splitsLineEnd(bytes, end, encoding)
     if (whole && matches.length === options.limit) return { matches, more: true }
@@ -93,17 +98,22 @@ interface FoldedNeedle {
 }
 
 function foldNeedle(needle: string, how: Tolerance, units: Units): FoldedNeedle {
-  const { text } = fold(needle, how, units)
+  const { text } = runWhole(fold(needle, how, units))
   if (how === 'line_endings') return { text, toLineEnd: false }
   // Without a visible character nearly every line would match.
   return { text: /\S/.test(text) ? text : '', toLineEnd: /[ \t]$/.test(needle) }
 }
 
-function findFolded(hay: Folded, needle: FoldedNeedle, options: MatchOptions & { from: number }): Omit<Matches, 'how'> {
+function* findFolded(
+  hay: Folded,
+  needle: FoldedNeedle,
+  options: MatchOptions & { from: number },
+): Sliced<Omit<Matches, 'how'>> {
   const matches: Match[] = []
   if (needle.text === '') return { matches, more: false }
   let at = hay.text.indexOf(needle.text)
-  while (at >= 0) {
+  for (let step = 1; at >= 0; step++) {
+    if (step % STEPS === 0) yield
     const last = at + needle.text.length - 1
     const start = hay.startOf(at)
     const fits =
@@ -116,29 +126,56 @@ function findFolded(hay: Folded, needle: FoldedNeedle, options: MatchOptions & {
 }
 
 /** 1-based line numbers of ascending places in the bytes. */
-export function lineNumbersOf(bytes: Buffer, places: readonly number[], encoding: Encoding): number[] {
+export function* lineNumbersOf(bytes: Buffer, places: readonly number[], encoding: Encoding): Sliced<number[]> {
+  const numbers: number[] = []
   let line = 1
   let end = findLineEnd(bytes, 0, encoding)
-  return places.map((place) => {
-    for (; end >= 0 && end < place; end = findLineEnd(bytes, end + unitSize(encoding), encoding)) line++
-    return line
-  })
+  for (const place of places) {
+    for (; end >= 0 && end < place; end = findLineEnd(bytes, end + unitSize(encoding), encoding)) {
+      line++
+      if (line % STEPS === 0) yield
+    }
+    numbers.push(line)
+  }
+  return numbers
 }
 
-/** The bytes with each match replaced; all else stays as it is. */
-export function replaceMatches(bytes: Buffer, matches: readonly Match[], replacements: readonly Buffer[]): Buffer {
-  const parts: Buffer[] = []
-  let copied = 0
-  for (const [index, { start, end }] of matches.entries()) {
-    parts.push(bytes.subarray(copied, start), replacements[index] ?? Buffer.alloc(0))
-    copied = end
-  }
-  parts.push(bytes.subarray(copied))
-  const total = parts.reduce((sum, part) => sum + part.length, 0)
+/**
+ * The bytes with each match replaced; all else stays as it is.
+ * @throws KikiError `too_large` where the whole would pass 64 MiB.
+ */
+export function* replaceMatches(
+  bytes: Buffer,
+  matches: readonly Match[],
+  replacementOf: (match: Match) => Buffer,
+): Sliced<Buffer> {
+  let total = bytes.length
+  for (const match of matches) total += replacementOf(match).length - (match.end - match.start)
   if (total > MAX_CHANGE_BYTES) {
     throw new KikiError('too_large', `The edited file would have ${total} bytes; the limit is ${MAX_CHANGE_BYTES}.`, {
       hint: 'Replace less at once, or write the file with a command.',
     })
   }
-  return Buffer.concat(parts, total)
+  const after = Buffer.allocUnsafe(total)
+  let read = 0
+  let written = 0
+  for (const [index, match] of matches.entries()) {
+    if (index % STEPS === STEPS - 1) yield
+    written += copyBytes(after, written, bytes, read, match.start)
+    const replacement = replacementOf(match)
+    written += copyBytes(after, written, replacement, 0, replacement.length)
+    read = match.end
+  }
+  copyBytes(after, written, bytes, read, bytes.length)
+  return after
+}
+
+/** Below this many bytes a loop is quicker than a call out of JavaScript. */
+const FEW_BYTES = 64
+
+function copyBytes(to: Buffer, at: number, from: Buffer, start: number, end: number): number {
+  const length = end - start
+  if (length > FEW_BYTES) from.copy(to, at, start, end)
+  else for (let i = 0; i < length; i++) to[at + i] = from[start + i] ?? 0
+  return length
 }

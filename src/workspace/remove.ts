@@ -1,6 +1,6 @@
 import { readlinkSync, rmdirSync, unlinkSync } from 'node:fs'
-import { setImmediate } from 'node:timers/promises'
-import { KikiError } from '../lib/errors.js'
+import { KikiError, messageOf } from '../lib/errors.js'
+import { createPace, runInSlices } from '../lib/slices.js'
 import { descend, type Node } from './descend.js'
 import { cancelled, changedMeanwhile, fileError, homeDenied, notRegular, notRemovable } from './errors.js'
 import { type ChangeContext, identityOf } from './files.js'
@@ -20,12 +20,15 @@ export interface Removed {
 }
 
 /** What a removal would take, without taking it; entries are real paths, the thing itself last. @throws KikiError as {@link removeFile}. */
-export function previewRemoval(workspace: Workspace, path: string): { display: string; entries: string[] } {
+export async function previewRemoval(
+  { workspace, signal }: Pick<ChangeContext, 'workspace' | 'signal'>,
+  path: string,
+): Promise<{ display: string; entries: string[] }> {
   const place = walk(workspace, path, { follow: false })
   try {
     if (place.node === undefined) throw missing(workspace, path, place.folder, place.missing[0] ?? path)
     if (!place.node.stat.isDirectory()) return { display: place.display, entries: [place.path] }
-    const entries = treeOf(workspace, place, place.node, MAX_KEPT_BYTES)
+    const entries = await runInSlices(treeOf(workspace, place, place.node, MAX_KEPT_BYTES), signal)
     return { display: place.display, entries: entries.map((entry) => entry.path) }
   } catch (error) {
     throw fileError(error, place.display)
@@ -33,9 +36,6 @@ export function previewRemoval(workspace: Workspace, path: string): { display: s
     place.close()
   }
 }
-
-/** Entries that are removed between two turns of the event loop. */
-const BATCH = 16
 
 /**
  * Removes a file, a link (never what it points to) or, with `recursive`, a folder; everything is recorded before (FI-12).
@@ -61,7 +61,7 @@ export async function removeFile(
     }
     requireRemovable(context.workspace, place, place.node)
     if (options.recursive !== true) throw needsRecursive(place.display)
-    const entries = treeOf(context.workspace, place, place.node, MAX_KEPT_BYTES)
+    const entries = await runInSlices(treeOf(context.workspace, place, place.node, MAX_KEPT_BYTES), context.signal)
     await removeTree(context, place, entries)
     syncFolder(descend.at(place.folder, '.'))
     return { path: place.path, display: place.display, type: 'directory', entries: entries.length }
@@ -87,10 +87,16 @@ export function requireRemovable(workspace: Workspace, place: Place, node: Node)
 }
 
 async function removeTree(context: ChangeContext, top: Place, entries: readonly TreeEntry[]): Promise<void> {
+  const pause = createPace()
   for (const [index, entry] of entries.entries()) {
-    if (index % BATCH === BATCH - 1) await setImmediate()
-    if (context.signal.aborted) throw partly(top.display, index, entries.length)
-    removeEntry(context, entry)
+    await pause()
+    try {
+      if (context.signal.aborted) throw cancelled()
+      removeEntry(context, entry)
+    } catch (error) {
+      const before = index === 0 && !context.signal.aborted
+      throw before ? error : partly(top.display, index, entries.length, error)
+    }
   }
 }
 
@@ -146,9 +152,12 @@ function needsRecursive(display: string): KikiError {
   })
 }
 
-function partly(display: string, done: number, all: number): KikiError {
-  return new KikiError('cancelled', `Cancelled while removing "${display}": ${done} of ${all} entries were removed.`, {
-    hint: 'Undo brings them back.',
-    data: { effects_possible: done > 0 },
-  })
+function partly(display: string, done: number, all: number, cause: unknown): KikiError {
+  const known = cause instanceof KikiError ? cause : undefined
+  const why = known?.code === 'cancelled' ? 'Cancelled' : `Stopped: ${messageOf(cause)} This was`
+  return new KikiError(
+    known?.code ?? 'internal_error',
+    `${why} while removing "${display}": ${done} of ${all} entries were removed.`,
+    { hint: 'Undo brings them back.', data: { ...known?.data, effects_possible: done > 0 }, cause },
+  )
 }

@@ -1,7 +1,7 @@
 import { closeSync, constants, linkSync, mkdirSync, symlinkSync } from 'node:fs'
 import { descend, type Node } from './descend.js'
 import { changedMeanwhile, fileError } from './errors.js'
-import { type ChangeContext, changeExisting } from './files.js'
+import { type ChangeContext, readExisting, replaceExisting } from './files.js'
 import { foundAt } from './found.js'
 import { type ChangeRecord, type Journal, sha256, syncFolder } from './journal.js'
 import { moveFile } from './move.js'
@@ -31,7 +31,10 @@ export async function applyStep(context: ChangeContext, step: UndoStep, content:
     if (step.act === 'make') make({ workspace, journal, place }, step, content)
     else if (node === undefined) throw changedMeanwhile(place.display)
     else if (step.act === 'remove') remove({ workspace, journal, place }, node)
-    else changeExisting({ workspace, journal }, place, node, () => kept(content))
+    else {
+      const before = readExisting(place, node)
+      replaceExisting({ workspace, journal }, place, node, { before, after: kept(content) })
+    }
   })
 }
 

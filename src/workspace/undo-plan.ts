@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { KikiError } from '../lib/errors.js'
+import { createPace } from '../lib/slices.js'
 import { cancelled } from './errors.js'
 import { type Found, find, namesIn } from './found.js'
 import { type ChangeRecord, MAX_KEPT_BYTES } from './journal.js'
@@ -64,8 +64,6 @@ export interface PlanInput {
   content(change: PastChange): Buffer | undefined
 }
 
-const BATCH = 16
-
 /**
  * What taking changes back, newest first, would do; nothing is changed. Every change is compared with what is there now,
  * because a record says only that its change was about to begin (FI-14).
@@ -91,8 +89,9 @@ export async function planUndo(input: PlanInput): Promise<UndoPlan> {
     },
   }
   let keeps = 0
-  for (const [index, change] of input.changes.entries()) {
-    if (index % BATCH === BATCH - 1) await setImmediate()
+  const pause = createPace()
+  for (const change of input.changes) {
+    await pause()
     if (signal.aborted) throw cancelled()
     const before = planning.plan.steps.length
     keeps += await planOne(planning, change)

@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { KikiError, systemCode } from '../lib/errors.js'
 import { fileError } from './errors.js'
@@ -59,9 +59,16 @@ export function bindWorkspace(path: string, home: HomeFence): string {
  * @throws KikiError `session_unavailable` where the folder is gone or replaced by a link: another folder is never used
  * in its place (SE-09).
  */
-export function openWorkspace(options: { root: string; dirs: readonly string[]; home: HomeFence }): Workspace {
-  const { root, dirs, home } = options
+export function openWorkspace(options: {
+  root: string
+  /** True where a disk was mounted there when the session was bound: without it, it is another folder. */
+  mounted?: boolean
+  dirs: readonly string[]
+  home: HomeFence
+}): Workspace {
+  const { root, mounted = false, dirs, home } = options
   if (!isStillFolder(root)) throw unavailable(root)
+  if (mounted && !isMountPoint(root)) throw notMounted(root)
   refuseInsideHome(root, home)
   const roots = [root]
   for (const dir of dirs) {
@@ -72,10 +79,10 @@ export function openWorkspace(options: { root: string; dirs: readonly string[]; 
   return { root, roots, home: home.home, fence: home }
 }
 
-/** Whether a folder stands at a session's root, by one lstat: for lists. Only a call looks closer (SE-09). */
-export function folderStands(root: string): boolean {
+/** Whether a folder stands at a session's root: for lists, without following its path. Only a call looks closer (SE-09). */
+export function folderStands(root: string, mounted = false): boolean {
   try {
-    return lstatSync(root, { throwIfNoEntry: false })?.isDirectory() === true
+    return lstatSync(root, { throwIfNoEntry: false })?.isDirectory() === true && (!mounted || isMountPoint(root))
   } catch (error) {
     // Out of reach (EACCES, ELOOP, …) is as good as gone.
     if (systemCode(error) !== undefined) return false
@@ -91,16 +98,42 @@ export function unavailable(root: string): KikiError {
   })
 }
 
+/** A disk that was taken away leaves an empty folder in its place, which is not the session's (SE-09). */
+function notMounted(root: string): KikiError {
+  return new KikiError('session_unavailable', `The disk or share of the session's folder "${root}" is not mounted.`, {
+    hint: 'Ask the owner to mount it again, or start a session in another workspace.',
+    data: { workspace: root },
+  })
+}
+
+/** @param real real path of a folder. */
+export function isMountPoint(real: string): boolean {
+  if (statSync(real).dev !== statSync(dirname(real)).dev) return true
+  if (process.platform !== 'linux') return real === dirname(real)
+  // A bind mount is on the same device: the kernel's list tells. Its fifth field is the place (proc(5)).
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .some((line) => unescaped(line.split(' ')[4] ?? '') === real)
+}
+
+/** Space, tab, line feed and backslash stand in the list as `\\` and three octal digits. */
+function unescaped(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+}
+
 function isStillFolder(path: string): boolean {
   return realFolder(path) === path && lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
+
+/** Not there, or on a disk or server that does not answer any more. */
+const GONE = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENOTCONN', 'ESTALE', 'ENODEV', 'ENXIO', 'EHOSTDOWN']
 
 function realFolder(path: string): string | undefined {
   try {
     return realpathSync.native(path)
   } catch (error) {
     const code = systemCode(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP') return undefined
+    if (code !== undefined && GONE.includes(code)) return undefined
     throw fileError(error, path)
   }
 }

@@ -15,11 +15,11 @@ export interface AskOptions {
 /** The middle of the host with approvals, and work that counts how often it ran. */
 export async function openApprovals(expiry?: number) {
   const core = await openCore()
-  const { store, clock, events, operations } = core
+  const { store, audit, clock, events, operations } = core
   const rules = createStandingRules({ store, clock, argumentsOf: () => 'paths' })
   const runs = new Map<string, number>()
   const approvals = createApprovals({
-    ...{ store, clock, events, log: silentLog, operations, rules },
+    ...{ store, audit, clock, events, log: silentLog, operations, rules },
     expiry: () => expiry,
     async dispatch(row: OperationRow) {
       const live = operations.adopt(row, { limits: { text: 1000, media: 1000 }, lanes: [] })

@@ -1,16 +1,20 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { fromClient } from '../../src/bridge/from-client.js'
 import { fromHost } from '../../src/bridge/from-host.js'
 import { onConnected, onDisconnected } from '../../src/bridge/opening.js'
 import { createRelay, type Relay } from '../../src/bridge/relay.js'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 interface Message {
   id?: string | number | null
   method?: string
   params?: Record<string, unknown>
   result?: unknown
-  error?: { code: number }
+  error?: { code: number; message: string }
 }
 
 function start() {
@@ -30,6 +34,7 @@ function start() {
       },
     },
     'bridge_1:',
+    '/homes/of kiki',
   )
   const bytes = (message: object | string) =>
     Buffer.from(typeof message === 'string' ? message : `${JSON.stringify(message)}\n`)
@@ -160,4 +165,14 @@ it('GU-23 GU-64 whatever happens, each request is answered at most once, and aft
       for (const entry of relay.waiting) clearTimeout(entry.timer)
     }),
   )
+})
+
+it('GU-23 CL-10 a request that no host took says which host to start: that of its home', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const { relay, client, say } = start()
+  onConnected(relay)
+  onDisconnected(relay)
+  say(rpc({ id: 1, method: 'tools/list' }))
+  vi.advanceTimersByTime(10_000)
+  expect(client[0]?.error?.message).toContain("run `kiki start --home '/homes/of kiki'`, then restart")
 })

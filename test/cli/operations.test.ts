@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { mkdirSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connectClient, meta } from '../helpers/clients.js'
+import { connectClient, meta, textOf } from '../helpers/clients.js'
 import { startHost, type TestHost } from '../helpers/host.js'
 import { kikiJson, runKiki } from '../helpers/run-kiki.js'
 
@@ -37,6 +37,20 @@ describe('kiki operations', { timeout: 30_000 }, () => {
     expect(shown).toContain('\tsecond\n')
     expect(shown).toContain(`More: kiki operations show ${read} --json --home ${host.home}`)
     expect((await runKiki(host.home, ['operations', 'show', failed])).out).toContain('allowed, then failed')
+  })
+
+  it('CL-08 tells the owner, not a client, why a call has no result', async () => {
+    writeFileSync(join(host.workspace, 'plain.txt'), 'content')
+    const connection = await host.connection()
+    const client = await connectClient(host, connection, 'v2 auto', { session: await host.session(connection) })
+    const read = meta<{ operation_id: string }>(await client.call('Read', { path: 'plain.txt' }), 'kiki/operation')
+    const again = await client.call('kiki_operation', { action: 'read', operation_id: read.operation_id })
+    await client.close()
+    expect(textOf(again)).toContain('Call the tool again.')
+    const shown = (await runKiki(host.home, ['operations', 'show', read.operation_id])).out
+    expect(shown).toContain('The result of Read was not saved')
+    expect(shown).toContain('The client got it when it ended')
+    expect(shown).not.toMatch(/call .*again|new key/i)
   })
 
   it('OP-16 CL-08 resolve notes what was found beside a call of unknown outcome, which stays as it is', async () => {

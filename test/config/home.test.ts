@@ -2,7 +2,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, symlinkSync } from
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defaultHome, homePaths, hostEnvironment, runtimeDir, socketPath } from '../../src/config/home.js'
+import { defaultHome, homeCommand, homePaths, hostEnvironment, runtimeDir, socketPath } from '../../src/config/home.js'
 import { tempDir } from '../bridge/build.js'
 
 let dir: string
@@ -94,4 +94,15 @@ it('GU-09 the environment for a background host holds no more than it needs', ()
     PATH: process.env.PATH,
   })
   expect(Object.keys(env).filter((name) => /OPENAI|NODE|LD_/.test(name))).toEqual([])
+})
+
+describe('homeCommand', () => {
+  it('CL-10 names the home unless a command finds it by itself, as one word of a shell', () => {
+    vi.stubEnv('KIKI_HOME', dir)
+    expect(homeCommand(dir, 'start')).toBe('`kiki start`')
+    expect(homeCommand('/other', 'stop')).toBe('`kiki stop --home /other`')
+    expect(homeCommand('/an other', 'status')).toBe("`kiki status --home '/an other'`")
+    vi.stubEnv('KIKI_HOME', '')
+    expect(homeCommand(join(homedir(), '.kiki'), 'start')).toBe('`kiki start`')
+  })
 })

@@ -59,7 +59,7 @@ it(
       base,
     )
     const installed = join(prefix, 'lib', 'node_modules', 'kiki')
-    for (const name of ['typescript', 'vite', 'vitest', 'react', '@modelcontextprotocol/sdk']) {
+    for (const name of ['typescript', 'vite', 'vitest', 'react-dom', '@modelcontextprotocol/sdk']) {
       expect(existsSync(join(installed, 'node_modules', name)), name).toBe(false)
     }
     const home = join(base, 'home')

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,6 +34,8 @@ export interface HostTestOptions {
   /** Name of the home in the folder. */
   homeName?: string
   env?: Record<string, string>
+  /** Runs the host as this user (and group), who then owns its folders. The test has to be the superuser's. */
+  user?: number
   /** Written to config.toml before the start. */
   config?: string
 }
@@ -49,7 +51,9 @@ export async function startHost(options: HostTestOptions = {}): Promise<TestHost
     const { writeFileSync } = await import('node:fs')
     writeFileSync(join(home, 'config.toml'), options.config)
   }
-  let running = await launch(home, options.env)
+  const { user } = options
+  if (user !== undefined) for (const folder of [base, home, workspace]) chownSync(folder, user, user)
+  let running = await launch(home, options.env, user)
   const host: TestHost = {
     base,
     home,
@@ -78,7 +82,7 @@ export async function startHost(options: HostTestOptions = {}): Promise<TestHost
       await gone
     },
     async restart() {
-      running = await launch(home, options.env)
+      running = await launch(home, options.env, user)
       Object.assign(host, running.facts, { process: running.child })
     },
     async stop() {
@@ -98,10 +102,11 @@ interface Launched {
   facts: { pid: number; socket: string; ownerUrl: string }
 }
 
-async function launch(home: string, env: Record<string, string> = {}): Promise<Launched> {
+async function launch(home: string, env: Record<string, string> = {}, user?: number): Promise<Launched> {
   const child = spawn(process.execPath, [MAIN, 'start', '--home', home, '--json'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
+    ...(user === undefined ? {} : { uid: user, gid: user, cwd: home }),
   })
   let out = ''
   let err = ''
@@ -125,7 +130,9 @@ async function launch(home: string, env: Record<string, string> = {}): Promise<L
 
 function parse(text: string): { pid: number; socket: string; owner_url: string } | undefined {
   try {
-    return JSON.parse(text) as { pid: number; socket: string; owner_url: string }
+    const facts = JSON.parse(text) as { pid?: number; socket: string; owner_url: string }
+    // A start that failed says so in JSON too.
+    return facts.pid === undefined ? undefined : { ...facts, pid: facts.pid }
   } catch {
     return undefined
   }

@@ -41,6 +41,7 @@ export interface OwnerServerOptions {
   socket?: string
   port?: number
   socketNeedsToken?: boolean
+  record?: Parameters<typeof createOwnerFront>[0]['record']
   status?: () => object
 }
 
@@ -76,6 +77,7 @@ export async function startOwnerServer(options: OwnerServerOptions = {}) {
     routes,
     files: options.files ?? new Map(),
     log: options.log ?? silentLog,
+    record: options.record ?? ((_, next) => next()),
   })
   const channel = options.channel ?? (options.socket === undefined ? 'listener' : 'socket')
   const server = createServer(getRequestListener((request, env) => app.fetch(request, { ...env, channel })))

@@ -197,14 +197,16 @@ describe('kill -9 of the host', () => {
         _kiki: { wait_ms: 0, idempotency_key: 'k' },
       })
       expect(status(queued)).toBe('accepted')
-      await host.api('POST', `/api/connections/${connection}/pause`)
       await host.kill()
+      const rule = '[[permission.rules]]\ndecision = "deny"\npattern = "Write(no.txt)"\n'
+      writeFileSync(join(host.home, 'config.toml'), rule)
       await host.restart()
       await until(async () => (await row(id(queued))).status !== 'accepted')
-      expect(await row(id(queued))).toMatchObject({ status: 'failed', error_code: 'connection_paused' })
+      expect(await row(id(queued))).toMatchObject({ status: 'failed', error_code: 'permission_denied' })
       expect(existsSync(join(host.workspace, 'no.txt'))).toBe(false)
     } finally {
       process.kill(launcher, 'SIGCONT')
+      rmSync(join(host.home, 'config.toml'), { force: true })
     }
   })
 

@@ -1,6 +1,8 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createAudit } from '../../src/audit/audit.js'
+import { openAuditFiles } from '../../src/audit/head-file.js'
 import { createEvents } from '../../src/events/events.js'
 import { createConnections } from '../../src/grants/connections.js'
 import type { Clock } from '../../src/lib/clock.js'
@@ -18,20 +20,22 @@ export async function openCore() {
   const home = join(base, 'home')
   const workspace = join(base, 'ws')
   const changesFolder = join(home, 'changes')
-  for (const folder of [home, workspace, changesFolder]) mkdirSync(folder)
+  for (const folder of [home, workspace, changesFolder, join(home, 'keys')]) mkdirSync(folder)
   const time = { now: Date.parse('2026-01-01T00:00:00Z') }
   const clock: Clock = { now: () => time.now, monotonic: () => time.now }
   const store = openStore({ database: join(home, 'kiki.db'), marker: join(home, 'marker') }, (error) => {
     throw error
   })
+  const files = openAuditFiles(join(home, 'keys'))
+  const audit = createAudit({ store, ...files, clock, log: silentLog })
   const events = createEvents((_, error) => {
     throw error
   })
   const fence = createHomeFence(home)
   const connections = createConnections({ store, clock, defaults: {} })
   const sessions = createSessions({ store, clock, connections, profiles: () => ({}), fence })
-  const operations = createOperations({ store, clock, events, log: silentLog, bootId: 'boot_test' })
-  const lifecycle = createLifecycle({ store, clock, events, connections, sessions, operations, changesFolder })
+  const operations = createOperations({ store, audit, clock, events, log: silentLog, bootId: 'boot_test' })
+  const lifecycle = createLifecycle({ store, audit, clock, events, connections, sessions, operations, changesFolder })
   const { connection } = await connections.create({
     name: 'test',
     kind: 'local',
@@ -61,6 +65,7 @@ export async function openCore() {
       time,
       clock,
       store,
+      audit,
       events,
       connections,
       sessions,
@@ -71,6 +76,7 @@ export async function openCore() {
     },
     request,
     close() {
+      audit.close()
       store.close()
       rmSync(base, { recursive: true, force: true })
     },

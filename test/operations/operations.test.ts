@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { deferred } from '../../src/lib/async.js'
 import { KikiError } from '../../src/lib/errors.js'
 import { fingerprint } from '../../src/operations/claim.js'
@@ -230,4 +230,46 @@ it('GU-08 a plain read has no row while it runs, and one that was asked about ha
   expect(await core.operations.find(core.connection.id, claim.live.id)).toMatchObject({ status: 'running' })
   await core.operations.run(claim.live, done)
   expect(core.store.operations.get(claim.live.id)).toMatchObject({ status: 'completed' })
+})
+
+describe('a read that is cancelled when its work is done', () => {
+  const long: Work = async () => ({ content: [{ type: 'text', text: 'x'.repeat(100_000) }] })
+  const short: Work = async () => ({ content: [{ type: 'text', text: 'x' }] })
+  const failing: Work = async () => {
+    throw new KikiError('not_found', 'It is not there.')
+  }
+
+  it.each([
+    ['kept', long, 'completed'],
+    ['not kept', short, 'completed'],
+    ['a failure', failing, 'failed'],
+  ] as const)('GU-24 at any await (%s): it stays as it ended', async (_name, work, status) => {
+    for (let steps = 0; steps < 40; steps++) {
+      const claim = await core.operations.claim({ ...core.request(undefined), effect: 'read', tool: 'Read' })
+      if (claim.kind !== 'new') throw new Error(`the claim is ${claim.kind}`)
+      const { live } = claim
+      const worked = deferred<void>()
+      const running = core.operations.run(live, async () => {
+        // Its last word: everything after this is the saving.
+        queueMicrotask(worked.resolve)
+        return work(live)
+      })
+      await worked.promise
+      for (let step = 0; step < steps; step++) await Promise.resolve()
+      const told = core.operations.find(core.connection.id, live.id)
+      const answered = core.operations.answer(live, 20_000, live.limits, { signal: AbortSignal.abort() })
+      const cancelled = core.operations.cancel(live.id, 'The stream has ended.')
+      await running
+      expect((await live.ended.promise).status).toBe(status)
+      expect(await cancelled).toMatchObject({ status })
+      expect((await told).id).toBe(live.id)
+      expect(['running', status]).toContain(((await answered)._meta['kiki/operation'] as { status: string }).status)
+      await core.operations.settleRecords()
+      expect(core.store.operations.get(live.id)).toMatchObject({ status })
+      expect(core.operations.lives()).toEqual([])
+      // Nobody who is gone by now is told that it still runs.
+      const late = await core.operations.answer(live, 20_000, live.limits, { signal: AbortSignal.abort() })
+      expect(late._meta['kiki/operation']).toMatchObject({ status })
+    }
+  })
 })

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createAudit } from '../../src/audit/audit.js'
 import { createEvents } from '../../src/events/events.js'
 import { silentLog } from '../../src/lib/log.js'
 import { earlier } from '../../src/operations/claim.js'
@@ -118,7 +119,10 @@ describe('recover', () => {
     log: silentLog,
     bootId: 'boot_2',
     changesFolder,
+    audit: createAudit({ store, key: Buffer.from('key'), head: NO_HEAD, clock, log: silentLog }),
   })
+  /** This store has no keys folder beside it. */
+  const NO_HEAD = { read: () => undefined, write() {}, close() {} }
 
   it('GU-05 running side effects are of unknown outcome, reads have failed, the rest is left to go on', async () => {
     store.operations.insert(operation('op_write'))
@@ -128,6 +132,14 @@ describe('recover', () => {
     const { accepted, unknown } = await recover(deps())
     expect(accepted.map(({ id }) => id)).toEqual(['op_accepted'])
     expect(unknown).toBe(1)
+    const entries = store.db
+      .prepare("SELECT operation_id, status FROM audit WHERE action = 'call' ORDER BY seq")
+      .raw()
+      .all()
+    expect(entries).toEqual([
+      ['op_write', 'outcome_unknown'],
+      ['op_read', 'failed'],
+    ])
     expect(store.operations.get('op_write')).toMatchObject({ status: 'outcome_unknown', effects_possible: 1 })
     expect(store.operations.get('op_read')).toMatchObject({ status: 'failed', effects_possible: 0 })
     expect(store.operations.get('op_waits')?.status).toBe('waiting_approval')

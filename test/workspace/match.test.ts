@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { runWhole } from '../../src/lib/slices.js'
 import { decode, type Encoding, encode } from '../../src/workspace/encoding.js'
 import { findText, lineNumbersOf, replaceMatches } from '../../src/workspace/match.js'
 
@@ -10,7 +11,7 @@ function find(
 ) {
   const { overlapping = true, limit = 100, encoding = 'utf-8' } = options
   const bytes = encode(content, encoding)
-  const found = findText(bytes, wanted, encoding, { from: 0, overlapping, limit })
+  const found = runWhole(findText(bytes, wanted, encoding, { from: 0, overlapping, limit }))
   const cuts = found.matches.map(({ start, end }) => decode(bytes.subarray(start, end), encoding))
   return { ...found, cuts, starts: found.matches.map(({ start }) => start) }
 }
@@ -108,16 +109,32 @@ describe('findText', () => {
 describe('replaceMatches and lineNumbersOf', () => {
   it('FI-07 change nothing but the matches', () => {
     const bytes = Buffer.from('one two one')
-    const after = replaceMatches(
-      bytes,
-      [
-        { start: 0, end: 3 },
-        { start: 8, end: 11 },
-      ],
-      [Buffer.from('$&'), Buffer.from('')],
-    )
+    const matches = [
+      { start: 0, end: 3 },
+      { start: 8, end: 11 },
+    ]
+    const after = runWhole(replaceMatches(bytes, matches, ({ start }) => Buffer.from(start === 0 ? '$&' : '')))
     expect(after.toString()).toBe('$& two ')
-    expect(lineNumbersOf(Buffer.from('a\nb\n\nc'), [0, 2, 5], 'utf-8')).toEqual([1, 2, 4])
-    expect(lineNumbersOf(encode('a\u0a0d\nb', 'utf-16be'), [0, 6], 'utf-16be')).toEqual([1, 2])
+    expect(runWhole(lineNumbersOf(Buffer.from('a\nb\n\nc'), [0, 2, 5], 'utf-8'))).toEqual([1, 2, 4])
+    expect(runWhole(lineNumbersOf(encode('a\u0a0d\nb', 'utf-16be'), [0, 6], 'utf-16be'))).toEqual([1, 2])
+  })
+})
+
+describe('a long text, which is folded in pieces', () => {
+  it('FI-08 hides nothing at the seams: white space, line ends and quotes there are overlooked all the same', () => {
+    // About where the first piece ends, a step at a time.
+    for (let length = 128 * 1024 - 12; length < 128 * 1024 + 4; length++) {
+      for (const filler of ['x', ' ', 'é', '\n']) {
+        for (const [there, wanted] of [
+          ['one  \r\n two', 'one\n two'],
+          ['one\t\ntwo', 'one\ntwo'],
+          ['say “a”', 'say "a"'],
+        ] as const) {
+          const content = `${filler.repeat(Math.floor(length / Buffer.byteLength(filler)))}@${there}@`
+          const { how, cuts } = find(content, `@${wanted}@`)
+          expect([length, filler, how, cuts]).toEqual([length, filler, 'white_space_and_quotes', [`@${there}@`]])
+        }
+      }
+    }
   })
 })

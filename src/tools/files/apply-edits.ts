@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
 import { sha256 } from '../../lib/json.js'
+import { runInSlices, type Sliced } from '../../lib/slices.js'
 import { diffOf } from '../../workspace/diff-files.js'
-import { applyEdit, describeTolerance, type EditedText, type TextEdit } from '../../workspace/edit-text.js'
+import { describeTolerance, type EditedText, editSteps, type TextEdit } from '../../workspace/edit-text.js'
 import { changeFile } from '../../workspace/files.js'
 import { shownPath } from '../../workspace/list.js'
 import { type ToolContext, type ToolResult, text } from '../tool.js'
@@ -36,13 +37,16 @@ export function toTextEdit(edit: EditFields): TextEdit {
   }
 }
 
+/** What is told of one edit. The text after each is not kept: a hundred of them would be too much. */
+type Done = Omit<EditedText, 'bytes'>
+
 type EditContext = Pick<ToolContext, 'workspace' | 'journal' | 'signal'>
 
 /**
  * Edits one file, or shows what the edits would do (FI-07, FI-09, FI-11). All edits or none.
  * @param edits in order, each on what the one before left
  * @param nameOf what a refusal calls an edit, put before its message
- * @throws KikiError as {@link applyEdit}; `conflict` where `expected_sha256` is not the file's
+ * @throws KikiError as {@link editSteps}; `conflict` where `expected_sha256` is not the file's
  */
 export async function editFile(
   context: EditContext,
@@ -56,49 +60,52 @@ export async function editFile(
     return report(changed, done(), false)
   }
   const { before, display } = readCurrent(context.workspace, file.path, create)
-  const after = change(before)
+  const after = await runInSlices(change(before), context.signal)
   const created = before === undefined
   return report({ before, after, display, created, sha256: sha256(after) }, done(), true)
 }
 
 /** What the edits would change, for the owner who is asked (AP-03). @throws KikiError as {@link editFile}. */
 export function previewEdits(
-  { workspace }: Pick<ToolContext, 'workspace'>,
+  context: Pick<ToolContext, 'workspace' | 'signal'>,
   file: FileFields,
   edits: readonly TextEdit[],
   nameOf: (index: number) => string,
-): string {
+): Promise<string> {
   const { change, create } = changeOf(file, edits, nameOf)
-  return previewChange(workspace, file.path, change, create)
+  return previewChange(context, file.path, change, create)
 }
 
 function changeOf(file: FileFields, edits: readonly TextEdit[], nameOf: (index: number) => string) {
-  let done: EditedText[] = []
-  const change = (current: Buffer | undefined) => {
+  let done: Done[] = []
+  const change = function* (current: Buffer | undefined): Sliced<Buffer> {
     checkSha256(current, file.expected_sha256, file.path)
-    done = applyAll(current, edits, file.path, nameOf)
-    const after = done.at(-1)?.bytes ?? Buffer.alloc(0)
-    if (current?.equals(after)) throw undoneByItself(file.path)
-    return after
+    const edited = yield* applyAll(current, edits, file.path, nameOf)
+    done = edited.done
+    if (current?.equals(edited.bytes)) throw undoneByItself(file.path)
+    return edited.bytes
   }
   return { change, create: edits[0]?.oldString === '', done: () => done }
 }
 
-function applyAll(
+function* applyAll(
   current: Buffer | undefined,
   edits: readonly TextEdit[],
   display: string,
   nameOf: (index: number) => string,
-): EditedText[] {
-  const done: EditedText[] = []
+): Sliced<{ bytes: Buffer; done: Done[] }> {
+  const done: Done[] = []
+  let bytes = current
   for (const [index, edit] of edits.entries()) {
     try {
-      done.push(applyEdit(done.at(-1)?.bytes ?? current, edit, display))
+      const { bytes: after, ...facts } = yield* editSteps(bytes, edit, display)
+      bytes = after
+      done.push(facts)
     } catch (error) {
       throw error instanceof KikiError ? named(error, nameOf(index), index) : error
     }
   }
-  return done
+  return { bytes: bytes ?? Buffer.alloc(0), done }
 }
 
 function undoneByItself(display: string): KikiError {
@@ -124,7 +131,7 @@ interface Outcome {
   sha256: string
 }
 
-function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean): ToolResult {
+function report(outcome: Outcome, done: readonly Done[], dryRun: boolean): ToolResult {
   const count = done.reduce((sum, edit) => sum + edit.count, 0)
   const tolerant = done.flatMap(({ how }, index) =>
     how === 'exact' ? [] : [`${done.length > 1 ? `edits[${index}]` : 'old_string'} was ${describeTolerance(how)}.`],
@@ -142,7 +149,7 @@ function report(outcome: Outcome, done: readonly EditedText[], dryRun: boolean):
   return text([head, ...tolerant, diffOf(outcome)].filter((line) => line !== '').join('\n'), facts)
 }
 
-function linesOf(edit: EditedText | undefined): string {
+function linesOf(edit: Done | undefined): string {
   if (edit === undefined) return ''
   const more = edit.count > edit.lines.length ? ', …' : ''
   return ` in line${edit.count === 1 ? '' : 's'} ${[...new Set(edit.lines)].join(', ')}${more}`

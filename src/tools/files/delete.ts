@@ -20,10 +20,10 @@ export const remove = defineTool<z.infer<typeof input>>({
   family: 'files',
   targets: ({ path }) => [{ path, tree: true, follow: false }],
   input,
-  async preview({ workspace }, { path }) {
-    const { display, entries } = previewRemoval(workspace, path)
+  async preview(context, { path }) {
+    const { display, entries } = await previewRemoval(context, path)
     if (entries.length === 1) return `Deletes ${shownPath(display)}.`
-    const names = entries.slice(0, -1).map((entry) => shownPath(displayOf(workspace, entry)))
+    const names = entries.slice(0, -1).map((entry) => shownPath(displayOf(context.workspace, entry)))
     return `Deletes ${shownPath(display)} with all ${names.length} entries in it:\n${names.join('\n')}`
   },
   async run(context, args) {

@@ -1,22 +1,25 @@
 import { readSync } from 'node:fs'
 import { KikiError } from '../../lib/errors.js'
+import { runInSlices } from '../../lib/slices.js'
 import { diffOf } from '../../workspace/diff-files.js'
-import { MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
+import { type Change, MAX_CHANGE_BYTES, openFile } from '../../workspace/files.js'
 import { shownPath } from '../../workspace/list.js'
 import type { Workspace } from '../../workspace/workspace.js'
+import type { PreviewContext } from '../tool.js'
 
 /** Characters of a difference that the owner is shown: all of it, for every file that a person can look through (AP-03). */
 const SHOWN_CHARS = 4_000_000
 
 /** What a change of one file would do, in words and as a diff. @throws KikiError as the change would. */
-export function previewChange(
-  workspace: Workspace,
+export async function previewChange(
+  { workspace, signal }: PreviewContext,
   path: string,
-  change: (current: Buffer | undefined) => Buffer,
+  change: Change,
   create: boolean,
-): string {
+): Promise<string> {
   const { before, display } = readCurrent(workspace, path, create)
-  const after = change(before)
+  const work = change(before)
+  const after = Buffer.isBuffer(work) ? work : await runInSlices(work, signal)
   if (before?.equals(after)) return `${shownPath(display)} already has this content.`
   const verb = before === undefined ? 'Creates' : 'Changes'
   const diff = diffOf({ before, after, display, maxChars: SHOWN_CHARS })

@@ -30,7 +30,7 @@ export const write = defineTool<Input>({
   family: 'files',
   targets: ({ path }) => [{ path }],
   input,
-  preview: async ({ workspace }, args) => previewChange(workspace, args.path, contentOf(args), true),
+  preview: (context, args) => previewChange(context, args.path, contentOf(args), true),
   async run(context, args) {
     const changed = await changeFile(context, args.path, contentOf(args), { create: true })
     return result(changed)

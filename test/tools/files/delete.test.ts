@@ -83,12 +83,32 @@ it('FI-12 a cancel in the middle says how far it went, and what is gone is recor
   for (let index = 0; index < 100; index += 1) writeFileSync(at('many', `${index}`), `${index}`)
   const controller = new AbortController()
   const context = sandbox.context({ signal: controller.signal })
-  const running = refusal(() => run({ path: 'many', recursive: true }, context))
-  controller.abort()
-  const error = await running
+  const { journal } = context
+  const record: typeof journal.record = (change, before) => {
+    if (journal.records().length === 29) controller.abort()
+    return journal.record(change, before)
+  }
+  const aborting = { ...context, journal: { ...journal, record } }
+  const error = await refusal(() => run({ path: 'many', recursive: true }, aborting))
   expect(error.code).toBe('cancelled')
-  const left = readdirSync(at('many')).length
-  expect(left).toBeGreaterThan(0)
-  expect(context.journal.records()).toHaveLength(100 - left)
-  expect(error.message).toContain(`${100 - left} of 101`)
+  expect(readdirSync(at('many'))).toHaveLength(70)
+  expect(journal.records()).toHaveLength(30)
+  expect(error.message).toContain('30 of 101')
+  expect(error.data?.effects_possible).toBe(true)
+})
+
+it('FI-12 a cancel while the folder is still looked through removes nothing and leaves nothing open', async () => {
+  for (let index = 0; index < 4000; index += 1) {
+    mkdirSync(at('wide', `${index % 40}`), { recursive: true })
+    writeFileSync(at('wide', `${index % 40}`, `${index}`), '')
+  }
+  const open = readdirSync('/proc/self/fd').length
+  const controller = new AbortController()
+  const context = sandbox.context({ signal: controller.signal })
+  const running = refusal(() => run({ path: 'wide', recursive: true }, context))
+  controller.abort()
+  expect(await running).toMatchObject({ code: 'cancelled' })
+  expect(context.journal.records()).toEqual([])
+  expect(readdirSync(at('wide'))).toHaveLength(40)
+  expect(readdirSync('/proc/self/fd')).toHaveLength(open)
 })
