@@ -13,6 +13,7 @@ const question: Question = {
   effect: 'execute',
   arguments: { command: 'git status\n\tgit push \u202e' },
   shown: [{ name: 'command', value: 'git status\n\tgit push \u202e' }],
+  command: null,
   argument_hash: '00',
   why: { by: 'session.mode', reason: 'session.mode is manual' },
   covers: [],
@@ -34,18 +35,20 @@ describe('a question in words', () => {
     expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   })
 
-  it('AP-03 CC-03 the parsed command with its classes, where the host tells them', () => {
+  it('AP-03 the parsed command with its classes', () => {
     const command = {
       commands: [
-        { text: 'git status', classes: ['read_only'] },
-        { text: 'git push \u001b[2J', classes: ['network_egress', 'unknown\u0007'] },
+        { text: 'git status', classes: ['read_only'], via: [] },
+        { text: 'git push \u001b[2J', classes: ['network_egress', 'unknown\u0007'], via: ['sudo'] },
       ],
       classes: ['read_only', 'network_egress'],
-    }
-    const text = questionText({ ...question, command } as Question)
+      opaque: 'eval of a variable',
+    } as Question['command']
+    const text = questionText({ ...question, command })
     expect(text).toContain(
-      '  │ git status\n    read_only\n  │ git push \\u{1b}[2J\n    network_egress, unknown\\u{7}\n',
+      '  │ git status\n    read_only\n  │ git push \\u{1b}[2J\n    network_egress, unknown\\u{7} (run by sudo)\n',
     )
+    expect(text).toContain('Not all of it can be known: eval of a variable')
     expect(text).toContain('Altogether: read_only, network_egress')
   })
 
