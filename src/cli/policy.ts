@@ -52,29 +52,27 @@ interface Explanation {
   by: string
   reason: string
   covers: string[]
-  classes?: string[]
-  commands?: { text: string; classes: string[] }[]
-  opaque?: string
+  command?: { classes: string[]; commands: { text: string; classes: string[]; via: string[] }[]; opaque?: string }
 }
 
 const DECISIONS = { allow: 'runs', ask: 'asks you', deny: 'is refused' }
 
 function explanation(found: Explanation, columns: number | undefined): string {
-  const { tool, decision, by, reason, covers, classes, commands = [], opaque } = found
+  const { tool, decision, by, reason, covers, command } = found
   const shown = facts(
     {
       Decision: `${decision}: ${tool} ${DECISIONS[decision]}`,
       'Decided by': by,
       Because: reason,
-      Classes: classes,
-      'Cannot be taken apart': opaque,
+      Classes: command?.classes,
+      'Cannot be taken apart': command?.opaque,
       'Approving covers': decision === 'ask' ? coverWords(covers) : undefined,
     },
     columns,
   )
-  if (commands.length === 0) return shown
-  const rows = commands.map(({ text, classes: own }) => [text, textOf(own)])
-  return `${shown}\n${table(['Command', 'Classes'], rows, columns)}`
+  if (command === undefined || command.commands.length === 0) return shown
+  const rows = command.commands.map(({ text, classes, via }) => [text, textOf(classes), textOf(via)])
+  return `${shown}\n${table(['Command', 'Classes', 'Run by'], rows, columns)}`
 }
 
 function coverWords(covers: readonly string[]): string {

@@ -99,7 +99,7 @@ describe('kiki approvals', { timeout: 60_000 }, () => {
   it('CL-09 AP-04 denies with a message; approves the kind for the session, or always by a rule that can be removed', async () => {
     const denied = await edit()
     await run('approvals', 'deny', denied.id, '--message', 'not today')
-    expect(textOf(await result(denied.operation))).toContain('They say: not today')
+    expect(textOf(await result(denied.operation))).toContain('They say: “not today”')
     const always = await edit()
     const { out } = await run('approvals', 'approve', always.id, '--always')
     expect(out).toContain(`New rule: allow Edit(${host.workspace}/*)`)

@@ -42,6 +42,23 @@ describe('kiki policy', { timeout: 60_000 }, () => {
     )
   })
 
+  it('PO-06 of a command it prints each part with its classes, and what runs it', async () => {
+    const grant = { tools: ['files', 'shell'], allow_commands: true, ceiling: 'full' }
+    const shell = await host.session(await host.connection(grant), { mode: 'manual' })
+    const argv = ['policy', 'explain', '--session', shell, 'Bash', 'git status && env A=1 git push']
+    const { code, out } = await run(...argv)
+    expect(code).toBe(0)
+    expect(out).toMatch(/Decision .*ask: Bash asks you/)
+    expect(out).toMatch(/│ git status +│ read_only +│ +│/)
+    expect(out).toMatch(/git push .*network_egress.* │ env/)
+    const { value } = await kikiJson(host.home, argv)
+    expect(value).toMatchObject({ decision: 'ask', command: { classes: expect.arrayContaining(['network_egress']) } })
+    expect((await explain('Bash', 'git push')).value).toMatchObject({
+      decision: 'deny',
+      by: 'connection.allow_commands',
+    })
+  })
+
   it('PO-06 all arguments may be given as JSON; what the tool would refuse is refused', async () => {
     const all = JSON.stringify({ from: 'src/a.ts', to: 'secret/a.ts' })
     expect((await explain('Move', all)).value.decision).toBe('ask')
@@ -61,7 +78,7 @@ describe('kiki policy', { timeout: 60_000 }, () => {
     writeFileSync(config, '[[permission.rules]]\ndecision = "deny"\npattern = "Edit()"\n')
     const bad = await run('reload')
     expect([bad.code, bad.out]).toEqual([1, ''])
-    expect(bad.err).toContain(`${config}:3:11`)
+    expect(bad.err).toContain(`${config}:3:1: the brackets after Edit are empty`)
     expect((await explain('Edit', 'secret/key')).value.decision).toBe('deny')
     writeFileSync(
       config,

@@ -60,10 +60,10 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
   }
 
   function onEvent(event: FeedEvent): void {
+    if (event.kind === 'asked') terminal.bell()
     // Its answer is on its way from here: what came of that is told by the host's reply.
     if (event.kind === 'gone' && event.question.id === view.sending) heldBack = event
     else show(afterEvent(view, event))
-    if (event.kind === 'asked') terminal.bell()
   }
 
   function onKey(key: Key): void {

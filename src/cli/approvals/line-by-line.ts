@@ -67,10 +67,16 @@ export async function watchLineByLine({ client, input, output, bell, stop }: Lin
 
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
   lines.on('line', (line) => queue(() => onLine(line)))
-  lines.on('close', () => queue(async () => stop.abort()))
+  lines.on('close', () =>
+    queue(async () => {
+      if (!stop.signal.aborted) await output.note('Standard input has ended, so nobody can answer here any more.')
+      stop.abort()
+    }),
+  )
   try {
     await followApprovals({ client, signal: stop.signal, on: (event) => queue(() => onEvent(event)) })
   } finally {
+    lines.removeAllListeners('close')
     lines.close()
     await last
   }

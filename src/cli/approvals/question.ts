@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { visible } from '../../lib/visible.js'
 import { targetOf } from '../../owner/operation-target.js'
 import { type OwnerClient, resultOf } from '../owner-client.js'
@@ -6,21 +5,9 @@ import { type OwnerClient, resultOf } from '../owner-client.js'
 /** One question with its preview, as the owner API shows it. */
 export type Question = Awaited<ReturnType<typeof readQuestion>>
 
-/** What a command was parsed into (CC-03). */
-const commandSchema = z.object({
-  commands: z.array(z.object({ text: z.string(), classes: z.array(z.string()) })).default([]),
-  classes: z.array(z.string()).default([]),
-  opaque: z.string().nullish(),
-})
-
 /** @throws KikiError `not_found`. */
 export function readQuestion({ api }: OwnerClient, id: string) {
   return resultOf(api.approvals[':id'].$get({ param: { id } }))
-}
-
-/** The parsed command, where the question is about one and the host tells. */
-export function commandOf(question: object): z.infer<typeof commandSchema> | undefined {
-  return 'command' in question ? commandSchema.safeParse(question.command).data : undefined
 }
 
 /** Text for one line: nothing in it hides, breaks the line or steers the terminal. */

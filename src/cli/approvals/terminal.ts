@@ -16,7 +16,8 @@ export interface Terminal {
 const ESC = '\u001b'
 /** Own title, other screen without line wrapping and cursor, pasted text marked (xterm, "Control Sequences"). */
 const ENTER = `${ESC}[22;0t${ESC}[?1049h${ESC}[?7l${ESC}[?25l${ESC}[?2004h${ESC}[2J`
-const LEAVE = `${ESC}[?2004l${ESC}[?25h${ESC}[?7h${ESC}[?1049l${ESC}[23;0t`
+/** Cleared first: after resizing, some terminals keep what was there. */
+const LEAVE = `${ESC}[2J${ESC}[?2004l${ESC}[?25h${ESC}[?7h${ESC}[?1049l${ESC}[23;0t`
 /** A frame is shown at once where the terminal knows how ("synchronized output"). */
 const BEGIN = `${ESC}[?2026h`
 const END = `${ESC}[?2026l`

@@ -1,5 +1,5 @@
 import { visible } from '../../lib/visible.js'
-import { clientWords, commandOf, nameOf, oneLine, type Question } from './question.js'
+import { clientWords, nameOf, oneLine, type Question } from './question.js'
 
 export type Tone = 'plain' | 'title' | 'heading' | 'dim' | 'add' | 'remove' | 'hunk' | 'warn'
 
@@ -83,18 +83,20 @@ export function coverWords(question: Question, scope: 'session' | 'always'): str
   return covers.map(({ rule }) => `allow ${oneLine(rule)} ${place}`)
 }
 
-function commandLines(question: Question): Line[] {
-  const command = commandOf(question)
-  if (command === undefined) return []
-  const opaque = command.opaque ?? undefined
+/** The parsed command with its classes (CC-03). */
+function commandLines({ command }: Question): Line[] {
+  if (command === null) return []
+  const { commands, classes, opaque } = command
   return [
     { lead: '', text: 'The command, taken apart', tone: 'heading' },
-    ...command.commands.flatMap(({ text, classes }) => [
-      ...content(text),
-      { lead: '    ', text: classes.map(oneLine).join(', '), tone: 'hunk' as const },
-    ]),
-    ...(opaque === undefined ? [] : [{ lead: '  ', text: oneLine(opaque), tone: 'warn' as const }]),
-    { lead: '  ', text: `Altogether: ${command.classes.map(oneLine).join(', ')}`, tone: 'plain' },
+    ...commands.flatMap(({ text, classes: own, via }) => {
+      const by = via.length === 0 ? '' : ` (run by ${via.map(oneLine).join(', ')})`
+      return [...content(text), { lead: '    ', text: `${own.map(oneLine).join(', ')}${by}`, tone: 'hunk' as const }]
+    }),
+    ...(opaque === undefined
+      ? []
+      : [{ lead: '  ', text: `Not all of it can be known: ${oneLine(opaque)}`, tone: 'warn' as const }]),
+    { lead: '  ', text: `Altogether: ${classes.map(oneLine).join(', ')}`, tone: 'plain' },
   ]
 }
 

@@ -106,7 +106,7 @@ describe('kiki approvals watch without a terminal', () => {
     expect(await watching.line(() => true)).toContain('apr_none does not wait here')
     watching.say(`deny ${id} not on a Friday`)
     expect(await watching.line(() => true)).toBe(`${id} (Edit a.txt) was denied by the owner: not on a Friday.`)
-    expect(textOf(await result(operation))).toContain('They say: not on a Friday')
+    expect(textOf(await result(operation))).toContain('They say: “not on a Friday”')
     expect(content()).toBe('one\ntwo\n')
     expect(watching.all()).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   })

@@ -97,7 +97,7 @@ describe.runIf(HAS_PTY)('kiki approvals watch in a terminal', { timeout: 60_000 
     await terminal.until(/Use thé copy 😀█/)
     terminal.type('\r')
     await terminal.until(/was denied by the owner: Use thé copy 😀/)
-    expect(textOf(await result(operation))).toContain('They say: Use thé copy 😀')
+    expect(textOf(await result(operation))).toContain('They say: “Use thé copy 😀”')
     expect(content()).toBe('one\ntwo\nthree\n')
   })
 
