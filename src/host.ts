@@ -45,7 +45,7 @@ import type { OnCommit } from './store/commits.js'
 import { claimHome } from './store/lock.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
-import { changeLocks } from './workspace/change-lock.js'
+import { changeLocks, leaveChangeLocks } from './workspace/change-lock.js'
 import { createHomeFence } from './workspace/fence.js'
 
 export interface HostOptions {
@@ -149,7 +149,9 @@ async function open({ paths, config, clock, onCommit, undo, locate = () => undef
   events.on('operation.changed', ({ operationId, connectionId, sessionRef, status }) =>
     log.debug({ operation: operationId, connection: connectionId, session: sessionRef, status }, 'operation'),
   )
-  const fence = createHomeFence(paths.dir, changeLocks(log))
+  const locks = changeLocks(log)
+  undo.push(() => leaveChangeLocks(locks))
+  const fence = createHomeFence(paths.dir, locks)
   const rules = createStandingRules({ store, clock, argumentsOf })
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
