@@ -26,7 +26,7 @@ async function demo(env: Record<string, string> = {}) {
   return { out, err, code: code as number | null, ms: performance.now() - began }
 }
 
-it('PK-02 the demo lists, resumes, reads, searches, edits, repeats, is refused, is revoked, and leaves nothing', async () => {
+it('PK-02 the demo lists, resumes, reads, searches, edits, repeats, is refused, asks, is denied, is revoked, and leaves nothing', async () => {
   const { out, err, code, ms } = await demo()
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(ms).toBeLessThan(30_000)
@@ -45,12 +45,18 @@ it('PK-02 the demo lists, resumes, reads, searches, edits, repeats, is refused, 
     'It uses that key for something else',
     'It tries a file outside of its folder',
     'You look at the record',
+    'You want to be asked from now on',
+    'You open a terminal for it',
+    'You approve it, once',
+    'You deny another, with a word to the assistant',
     'You have seen enough',
   ])
   expect(out).toContain('| 4\tTea, green: 3.20')
   expect(out).toContain('| +Tea, green: 3.50')
   expect(out).toContain('idempotency_conflict: ')
   expect(out).toContain('path_denied: ')
+  expect(out).toContain('| +Cake: 4.20')
+  expect(out).toContain('approval_denied: ')
   expect(out).toMatch(/\| kiki mcp: .*revoked/)
   expect(readdirSync(temporary)).toEqual([])
   const pid = Number(/it runs as process (\d+)/.exec(out)?.[1])
