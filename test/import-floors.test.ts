@@ -33,6 +33,7 @@ const FLOORS = [
   'oauth',
   'mcp',
   'owner',
+  'parts.ts',
   'host.ts',
   'bridge',
   'cli',

@@ -7,6 +7,7 @@ import { type CalledRow, callEntry, type Refusal, refusalEntry } from './calls.j
 import { appendEntry, type Detail, type Entry, type Head } from './chain.js'
 import type { AuditFiles } from './head-file.js'
 import { exportLines, listEntries, type Page } from './read.js'
+import { createRefusalLimit } from './refusal-limit.js'
 import { HEAD_MISMATCH, reaches, type Verification, verifyChain } from './verify.js'
 
 export interface AuditDeps extends AuditFiles {
@@ -23,7 +24,7 @@ export interface Audit {
   appendLazily(entry: Entry): void
   /** Within the job that ends an operation, whichever kind of commit that is. */
   recordCall(row: CalledRow, ending: Parameters<typeof callEntry>[1]): void
-  /** A call that the gate refused before it was an operation. */
+  /** A call that the gate refused before it was an operation: at most 120 a minute of one connection, the rest as a number. */
   recordRefusal(refusal: Refusal): void
   /** Within the job that begins a host's run, before any other entry: also notes where the log was cut off meanwhile. */
   started(detail: Detail): void
@@ -37,6 +38,7 @@ export interface Audit {
 
 export function createAudit({ store, key, head, clock, log }: AuditDeps): Audit {
   const { audit: table, commits } = store
+  const refusals = createRefusalLimit(clock)
   let appended = false
   let failed = false
 
@@ -75,7 +77,10 @@ export function createAudit({ store, key, head, clock, log }: AuditDeps): Audit 
     append,
     appendLazily: (entry) => commits.lazy(() => append(entry)),
     recordCall: (row, ending) => append(callEntry(row, ending)),
-    recordRefusal: (refusal) => commits.lazy(() => append(refusalEntry(refusal))),
+    recordRefusal(refusal) {
+      const leftOut = refusals.take(refusal.connectionId)
+      if (leftOut !== undefined) commits.lazy(() => append(refusalEntry(refusal, leftOut)))
+    },
     started,
     list(page) {
       commits.flush()

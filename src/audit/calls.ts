@@ -53,7 +53,8 @@ export function callEntry(row: CalledRow, ending: Pick<Ending, 'status' | 'ended
   }
 }
 
-export function refusalEntry({ connectionId, sessionRef, tool, argumentHash, error }: Refusal): Entry {
+/** @param leftOut refusals of this connection that were only counted since its last entry. */
+export function refusalEntry({ connectionId, sessionRef, tool, argumentHash, error }: Refusal, leftOut: number): Entry {
   const setting = error.data?.setting
   return {
     actor: connectionId,
@@ -66,6 +67,7 @@ export function refusalEntry({ connectionId, sessionRef, tool, argumentHash, err
     rule: typeof setting === 'string' ? setting : null,
     status: 'refused',
     errorCode: error.code,
+    ...(leftOut === 0 ? {} : { detail: { refusals_not_written: leftOut } }),
   }
 }
 

@@ -115,7 +115,7 @@ export function ruleMatches(rule: Rule, subject: Subject): boolean {
   const { argument } = rule
   if (argument === undefined) return true
   if (subject.command !== undefined) return subject.command([argument], rule.decision)
-  const matches = pathMatcher(argument, subject.workspace)
+  const matches = pathMatcher(argument, subject.workspace, rule.decision !== 'allow')
   if (rule.decision === 'allow') {
     return subject.targets.length > 0 && subject.targets.every(({ given, real }) => matches(given) && matches(real))
   }
@@ -137,12 +137,13 @@ export function deniesPath(rules: readonly Rule[], subject: Omit<Subject, 'targe
 
 /**
  * Paths in rules are globs as in .gitignore: `~/…` and `/…` are absolute; one with a slash stands from the workspace; one without
- * means that name at any depth. What a pattern names includes everything below it.
+ * means that name at any depth. With `below` what a pattern names includes everything in it: a deny or an ask must not be
+ * passed by naming a part. An allow means exactly what it says; `src/` and `src/**` say everything in `src`.
  */
-function pathMatcher(pattern: string, workspace: string): (path: string) => boolean {
+function pathMatcher(pattern: string, workspace: string, below: boolean): (path: string) => boolean {
   const { base, glob } = rooted(pattern, workspace)
   const options = { dot: true, nonegate: true, noextglob: true }
-  const matches = picomatch([glob, `${glob}/**`], options)
+  const matches = picomatch(below || pattern.endsWith('/') ? [glob, `${glob}/**`] : [glob], options)
   return (path) => {
     const inside = base === '' ? path.slice(1) : isWithin(path, base) ? relative(base, path) : undefined
     return inside !== undefined && matches(inside.split(sep).join('/'))

@@ -1,5 +1,5 @@
-import { readlinkSync, renameSync, symlinkSync, unlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { readlinkSync, renameSync, rmdirSync, symlinkSync, unlinkSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { runtimeDir } from '../config/home.js'
 import { messageOf, systemCode } from '../lib/errors.js'
 import { makePrivateFolders } from '../lib/folders.js'
@@ -16,6 +16,20 @@ export function changeLocks(log: Log): string | undefined {
     return undefined
   }
 }
+
+/** Leaves nothing behind where no other host uses the folder; one that does makes it again. */
+export function leaveChangeLocks(folder: string | undefined): void {
+  if (folder === undefined) return
+  for (const left of [folder, ...(/^kiki-\d+$/.test(basename(dirname(folder))) ? [dirname(folder)] : [])]) {
+    try {
+      rmdirSync(left)
+    } catch (error) {
+      if (!IN_USE.includes(systemCode(error) ?? '')) throw error
+    }
+  }
+}
+
+const IN_USE = ['ENOTEMPTY', 'EEXIST', 'ENOENT', 'EBUSY']
 
 /**
  * Keeps two hosts of one user (two homes, one workspace) from replacing one file at the same instant: between the last look at
@@ -37,7 +51,11 @@ function take(path: string): boolean {
     return true
   } catch (error) {
     if (systemCode(error) === 'EEXIST') return false
-    throw error
+    if (systemCode(error) !== 'ENOENT') throw error
+    // Another host has closed and taken the empty folder away.
+    runtimeDir()
+    makePrivateFolders(dirname(path))
+    return take(path)
   }
 }
 

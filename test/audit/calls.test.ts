@@ -101,3 +101,23 @@ it('GU-68 OP-07 the entry outlives the operation and the session that it tells o
   expect(core.store.operations.get(claim.live.id)).toBeUndefined()
   expect(await entries()).toMatchObject([{ operation_id: claim.live.id, session_ref: core.session.ref }])
 })
+
+it('GU-68 a client that is refused all the time cannot fill the log: what is not written is counted', async () => {
+  const refuse = () =>
+    audit.recordRefusal({ connectionId: core.connection.id, error: new KikiError('tool_unavailable', 'No such tool.') })
+  for (let i = 0; i < 500; i++) refuse()
+  const other = new KikiError('tool_unavailable', 'No such tool.')
+  audit.recordRefusal({ connectionId: 'client_other', error: other })
+  await core.store.commits.durable(() => undefined)
+  const written = (actor: string) =>
+    core.store.db.prepare('SELECT count(*) FROM audit WHERE actor = ?').pluck().get(actor)
+  expect(written(core.connection.id)).toBe(120)
+  expect(written('client_other')).toBe(1)
+  core.time.now += 60_000
+  refuse()
+  await core.store.commits.durable(() => undefined)
+  expect((await entries())[0]).toMatchObject({
+    action: 'refused',
+    detail: JSON.stringify({ refusals_not_written: 380 }),
+  })
+})

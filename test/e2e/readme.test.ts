@@ -70,7 +70,7 @@ describe('first minutes', () => {
     const env = { ...plainEnvironment(), HOME: home, PATH: `${join(home, 'bin')}:${process.env.PATH}` }
     const shell = (script: string) => execFileSync('sh', ['-ec', script], { cwd: home, env, encoding: 'utf8' })
     const blocks = [...README.matchAll(/<!-- walk -->\n```sh\n([\s\S]*?)```/g)].map(([, script = '']) => script)
-    expect(blocks.length).toBe(4)
+    expect(blocks.length).toBe(5)
     let said = shell('kiki start --background')
     try {
       let client = 'client_…'
@@ -84,7 +84,8 @@ describe('first minutes', () => {
       expect(outputs[0]).toContain('auto-edit')
       expect(outputs[1]).toContain(join(home, 'code', 'my-project'))
       expect(outputs[2]).toContain(`mcp --client ${client} --tools --home ${join(home, '.kiki')} --session ${session}`)
-      expect(outputs[3]).toMatch(/No operations[\s\S]*is paused[\s\S]*is active[\s\S]*is revoked/)
+      expect(outputs[3]).toMatch(/mode [\s\S]*ask: Edit asks you/)
+      expect(outputs[4]).toMatch(/No operations[\s\S]*is paused[\s\S]*is active[\s\S]*is revoked/)
     } finally {
       said = shell('kiki stop')
     }

@@ -193,6 +193,9 @@ describe('what an approval covers', () => {
     const key = { idempotency_key: `a${++keys}`, session_ref: other }
     const done = await client.call('Edit', { path: 'a.txt', old_string: 'one', new_string: '1', _kiki: key })
     expect(operation(done).status).toBe('completed')
+    const below = { idempotency_key: `a${++keys}`, session_ref: other, wait_ms: 0 }
+    const deeper = await client.call('Edit', { path: 'sub/a.txt', old_string: 'x', new_string: '1', _kiki: below })
+    expect(operation(deeper).status).toBe('waiting_approval')
     for (const { id } of own) await host.api('DELETE', `/api/policy/rules/${id}`)
   })
 })

@@ -36,7 +36,6 @@ describe('patterns', () => {
     ['mcp__x__*', 'mcp__xx__read', '/ws/a', false],
     ['Edit(src/**)', 'Edit', '/ws/src/a/b.ts', true],
     ['Edit(src/**)', 'Edit', '/ws/srcs/b.ts', false],
-    ['Edit(src)', 'Edit', '/ws/src/b.ts', true],
     ['Edit(src/)', 'Edit', '/ws/src/b.ts', true],
     ['Edit(./src/*.ts)', 'Edit', '/ws/src/b.ts', true],
     ['Edit(./src/*.ts)', 'Edit', '/ws/src/a/b.ts', false],
@@ -51,6 +50,18 @@ describe('patterns', () => {
   ])('PO-02 %s on %s %s: %s', (pattern, tool, path, matches) => {
     for (const decision of ['allow', 'ask', 'deny'] as const)
       expect(ruleMatches(rule(decision, pattern), subject(tool, path))).toBe(matches)
+  })
+
+  it('PO-02 an ask or a deny includes what lies in the folder that it names, an allow means exactly what it says', () => {
+    for (const [pattern, path] of [
+      ['Edit(src)', '/ws/src/b.ts'],
+      ['Edit(/ws/*)', '/ws/sub/b.ts'],
+    ] as const) {
+      const edit = subject('Edit', path)
+      expect(ruleMatches(rule('deny', pattern), edit)).toBe(true)
+      expect(ruleMatches(rule('ask', pattern), edit)).toBe(true)
+      expect(ruleMatches(rule('allow', pattern), edit)).toBe(false)
+    }
   })
 
   it('PO-02 a rule may be for one connection, by id or name, and for one workspace with what lies in it', () => {

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { lockForChange } from '../../src/workspace/change-lock.js'
+import { leaveChangeLocks, lockForChange } from '../../src/workspace/change-lock.js'
 
 let dir: string
 beforeEach(() => {
@@ -27,5 +27,16 @@ it('FI-15 the lock of a host that was killed holds nobody', () => {
   const free = lockForChange(dir, '1:2')
   expect(free).toBeDefined()
   free?.()
+  expect(readdirSync(dir)).toEqual([])
+})
+
+it('GU-60 an empty folder is taken away with the host, one in use stays, and one that is gone is made again', () => {
+  const free = lockForChange(dir, '1:2')
+  leaveChangeLocks(dir)
+  expect(readdirSync(dir)).toEqual(['change-1-2'])
+  free?.()
+  leaveChangeLocks(dir)
+  expect(existsSync(dir)).toBe(false)
+  lockForChange(dir, '1:2')?.()
   expect(readdirSync(dir)).toEqual([])
 })
