@@ -62,7 +62,9 @@ export async function openTerminal(
     type: (keys) => say({ keys }),
     resize: (columns, rows) => say({ size: [columns, rows] }),
     async until(fits) {
-      const seen = () => (typeof fits === 'function' ? fits(screen.text()) : fits.test(screen.text()))
+      const fit = (text: string) => (typeof fits === 'function' ? fits(text) : fits.test(text))
+      // Never a frame that is only half there (2026: "synchronized output").
+      const seen = () => !screen.modes.has(2026) && fit(screen.text())
       while (!seen()) {
         if (over)
           throw new Error(`the program ended; on the screen was:\n${screen.text()}\nand before:\n${screen.raw()}`)

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { KikiError } from '../../lib/errors.js'
+import { KikiError, systemCode } from '../../lib/errors.js'
 import { type OwnerClient, resultOf } from '../owner-client.js'
 import { type Question, readQuestion } from './question.js'
 import { sentEvents } from './sse.js'
@@ -100,5 +100,5 @@ async function unlessDeleted(reading: Promise<Question>): Promise<Question | und
 
 /** A stream that ends in the middle is not a refusal: the host has gone. */
 function isBroken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['ECONNRESET', 'EPIPE'].includes(String(error.code))
+  return ['ECONNRESET', 'EPIPE'].includes(systemCode(error) ?? '')
 }

@@ -1,9 +1,9 @@
 import { choosePlainReact } from '../../config/environment.js'
-import { messageOf } from '../../lib/errors.js'
+import { KikiError, messageOf, systemCode } from '../../lib/errors.js'
 import type { OwnerClient } from '../owner-client.js'
 import { type Answer, answerShown } from './answer.js'
 import { type FeedEvent, followApprovals } from './feed.js'
-import { layoutOf } from './layout.js'
+import { layoutOf, type Size } from './layout.js'
 import { type Act, type Key, press } from './press.js'
 import { endWords, nameOf, type Question } from './question.js'
 import { openTerminal } from './terminal.js'
@@ -36,27 +36,19 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
   const terminal = openTerminal({ input, output, onKey, onResize: draw })
 
   function draw(): void {
-    const size = terminal.size()
-    const layout = layoutOf(view, size)
-    const lines = fit(chosenOf(view), layout.detailColumns)
-    const last = Math.max(0, lines.length - layout.detailRows)
-    if (view.top > last) view = { ...view, top: last }
-    terminal.paint(drawFrame({ view, size, layout, lines, now: Date.now(), colors }))
+    const frame = fit(view, terminal.size())
+    view = frame.view
+    terminal.paint(drawFrame({ ...frame, now: Date.now(), colors }))
   }
 
   function show(next: View): void {
-    if (next.asking?.what !== view.asking?.what) arm(next)
+    if (next.asking?.what !== view.asking?.what) {
+      clearTimeout(arming)
+      arming = setTimeout(() => show(armed(view)), ARM_MS)
+    }
     if (next.questions.length !== view.questions.length) terminal.title(titleOf(next.questions.length))
     view = next
     draw()
-  }
-
-  function arm({ asking }: View): void {
-    clearTimeout(arming)
-    if (asking === undefined) return
-    arming = setTimeout(() => {
-      if (view.asking !== undefined) show({ ...view, asking: { ...view.asking, armed: true } })
-    }, ARM_MS)
   }
 
   function onEvent(event: FeedEvent): void {
@@ -67,32 +59,19 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
   }
 
   function onKey(key: Key): void {
-    const layout = layoutOf(view, terminal.size())
-    const lines = fit(chosenOf(view), layout.detailColumns).length
-    const pressed = press(view, key, { rows: layout.detailRows, lines })
-    show(pressed.view)
-    if (pressed.act?.act === 'quit') stop.abort()
-    if (pressed.act?.act === 'answer') void send(pressed.act)
+    const { layout, lines } = fit(view, terminal.size())
+    const { view: next, act } = press(view, key, { rows: layout.detailRows, lines: lines.length })
+    show(next)
+    if (act?.act === 'quit') stop.abort()
+    if (act?.act === 'answer') void send(act)
   }
 
   async function send({ question, answer }: Extract<Act, { act: 'answer' }>): Promise<void> {
     show({ ...view, sending: question.id })
-    const next = await outcomeOf(question, answer)
-    const late = heldBack
-    heldBack = undefined
+    const next = await outcomeOf(client, question, answer)
     const now = { ...next(view), sending: undefined }
-    show(late === undefined ? now : afterEvent(now, late))
-  }
-
-  /** What an answer that was sent makes of the view as it is by then. */
-  async function outcomeOf(question: Question, answer: Answer): Promise<(view: View) => View> {
-    try {
-      const { outcome, end } = await answerShown(client, question, answer)
-      if (outcome === 'different') return (view) => ({ ...withFresh(view, end), notice: DIFFERENT })
-      return (view) => afterAnswer(view, question.id, answeredNotice(question, outcome, end))
-    } catch (error) {
-      return (view) => ({ ...view, notice: { text: messageOf(error), tone: 'bad' } })
-    }
+    show(heldBack === undefined ? now : afterEvent(now, heldBack))
+    heldBack = undefined
   }
 
   const tick = setInterval(draw, TICK_MS)
@@ -104,6 +83,23 @@ export async function watchFullScreen({ client, input, output, colors, stop }: F
     clearInterval(tick)
     clearTimeout(arming)
     terminal.close()
+  }
+}
+
+function armed(view: View): View {
+  return view.asking === undefined ? view : { ...view, asking: { ...view.asking, armed: true } }
+}
+
+/** What an answer that was sent makes of the view as it is by then. */
+async function outcomeOf(client: OwnerClient, question: Question, answer: Answer): Promise<(view: View) => View> {
+  try {
+    const { outcome, end } = await answerShown(client, question, answer)
+    if (outcome === 'different') return (view) => ({ ...withFresh(view, end), notice: DIFFERENT })
+    return (view) => afterAnswer(view, question.id, answeredNotice(question, outcome, end))
+  } catch (error) {
+    // A refusal, or a host that went away in between; anything else is a fault of this program.
+    if (!(error instanceof KikiError) && systemCode(error) === undefined) throw error
+    return (view) => ({ ...view, notice: { text: messageOf(error), tone: 'bad' } })
   }
 }
 
@@ -122,13 +118,19 @@ function titleOf(count: number): string {
   return count === 0 ? 'Kiki approvals' : `(${count}) Kiki approvals`
 }
 
-/** Breaks the chosen question's lines; the last result is kept, since most frames differ elsewhere. */
-function createFitter(): (question: Question | undefined, columns: number) => readonly Line[] {
+/** Fits a view into a window. The chosen question's broken lines are kept, since most frames differ elsewhere. */
+function createFitter() {
   let last: { question: Question; columns: number; lines: readonly Line[] } | undefined
-  return (question, columns) => {
+  function linesOf(question: Question | undefined, columns: number): readonly Line[] {
     if (question === undefined) return []
     if (last?.question !== question || last.columns !== columns)
       last = { question, columns, lines: wrapLines(questionLines(question), columns - 1) }
     return last.lines
+  }
+  return (view: View, size: Size) => {
+    const layout = layoutOf(view, size)
+    const lines = linesOf(chosenOf(view), layout.detailColumns)
+    const top = Math.min(view.top, Math.max(0, lines.length - layout.detailRows))
+    return { view: { ...view, top }, size, layout, lines }
   }
 }

@@ -3,7 +3,7 @@ import { KikiError } from '../../lib/errors.js'
 import type { ApprovalScope } from '../../store/approvals.js'
 import type { Output } from '../output.js'
 import type { OwnerClient } from '../owner-client.js'
-import { type Answer, answerShown } from './answer.js'
+import { type Answer, type Answered, answerShown } from './answer.js'
 import { type FeedEvent, followApprovals } from './feed.js'
 import { endWords, nameOf, oneLine, type Question } from './question.js'
 import { questionText } from './words.js'
@@ -40,33 +40,28 @@ export async function watchLineByLine({ client, input, output, bell, stop }: Lin
     if (event.kind === 'asked') bell()
   }
 
-  async function onLine(line: string): Promise<void> {
+  /** `shown` is what had been printed when the line came. */
+  async function onLine(line: string, shown: ReadonlyMap<string, Question>): Promise<void> {
     if (line.trim() === '') return
     try {
       const { id, answer } = readAnswer(line)
-      const question = waiting.get(id)
+      const question = waiting.has(id) ? shown.get(id) : undefined
       if (question === undefined) throw new KikiError('not_found', `${id} does not wait here.`, { hint: USAGE })
       const { outcome, end } = await answerShown(client, question, answer)
-      if (outcome === 'different') {
-        waiting.set(id, end)
-        const head = `${id} was not answered: it would change something else by now. Look again, and answer again.`
-        await output.line({ event: 'changed', approval: end }, () => `${head}\n\n${questionText(end)}\n`)
-        return
-      }
-      waiting.delete(id)
-      const late = outcome === 'late' ? 'Too late, nothing was changed: ' : ''
-      const value = { event: 'answered', id, changed: outcome === 'done', approval: end }
-      await output.line(value, () => `${late}${id} (${nameOf(question)}) was ${endWords(end)}.`)
+      if (outcome === 'different') waiting.set(id, end)
+      else waiting.delete(id)
+      await output.line(answeredValue(id, outcome, end), () => answeredWords(id, outcome, end))
     } catch (error) {
       if (!(error instanceof KikiError)) throw error
-      const { code, message, hint } = error
-      const value = { event: 'refused', error: { code, message, ...(hint !== undefined && { hint }) } }
-      await output.line(value, () => oneLine(`${message}${hint === undefined ? '' : ` ${hint}`}`))
+      await output.line(refusedValue(error), () => oneLine([error.message, error.hint ?? ''].join(' ').trimEnd()))
     }
   }
 
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
-  lines.on('line', (line) => queue(() => onLine(line)))
+  lines.on('line', (line) => {
+    const shown = new Map(waiting)
+    queue(() => onLine(line, shown))
+  })
   lines.on('close', () =>
     queue(async () => {
       if (!stop.signal.aborted) await output.note('Standard input has ended, so nobody can answer here any more.')
@@ -97,6 +92,24 @@ export function readAnswer(line: string): { id: string; answer: Answer } {
   if (scope !== undefined && rest === '') return { id, answer: { verb: 'approve', scope } }
   if (verb === 'deny') return { id, answer: rest === '' ? { verb } : { verb, message: rest } }
   throw new KikiError('invalid_arguments', 'That is no answer.', { hint: USAGE })
+}
+
+function answeredValue(id: string, outcome: Answered['outcome'], end: Question): Record<string, unknown> {
+  if (outcome === 'different') return { event: 'changed', approval: end }
+  return { event: 'answered', id, changed: outcome === 'done', approval: end }
+}
+
+function answeredWords(id: string, outcome: Answered['outcome'], end: Question): string {
+  if (outcome === 'different') {
+    const head = `${id} was not answered: it would change something else by now. Look again, and answer again.`
+    return `${head}\n\n${questionText(end)}\n`
+  }
+  const late = outcome === 'late' ? 'Too late, nothing was changed: ' : ''
+  return `${late}${id} (${nameOf(end)}) was ${endWords(end)}.`
+}
+
+function refusedValue({ code, message, hint }: KikiError): Record<string, unknown> {
+  return { event: 'refused', error: { code, message, ...(hint !== undefined && { hint }) } }
 }
 
 function eventValue(event: FeedEvent): Record<string, unknown> {

@@ -147,6 +147,25 @@ describe('kiki approvals watch without a terminal', () => {
     expect(await second.event('refused')).toMatchObject({ error: { code: 'not_found' } })
   })
 
+  it('GU-32 an answer is about what was printed before it: a file that changed since is shown again first', async () => {
+    const watching = watch('--json')
+    await watching.event('connected')
+    const operation = await edit()
+    const { approval } = await watching.event('asked')
+    writeFileSync(join(host.workspace, 'a.txt'), 'zero\none\ntwo\n')
+    watching.say(`approve ${approval.id}\napprove ${approval.id}`)
+    for (let times = 0; times < 2; times++) {
+      const changed = await watching.event('changed')
+      expect(changed.approval).toMatchObject({ id: approval.id, status: 'waiting_approval' })
+      expect(changed.approval.preview).toContain('zero')
+    }
+    expect(content()).toBe('zero\none\ntwo\n')
+    watching.say(`approve ${approval.id}`)
+    expect(await watching.event('answered')).toMatchObject({ changed: true })
+    await result(operation)
+    expect(content()).toBe('zero\none\ntwo \u001b[2J\u202e2\n')
+  })
+
   it('CL-09 without a host it says so and fails', async () => {
     const away = watch('--json', '--home', join(host.base, 'nowhere'))
     expect(await away.ended).toBe(1)
