@@ -21,5 +21,9 @@ it('GU-32 two texts that differ are never shown alike', () => {
   const back = (shown: string) =>
     shown.replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))
   const odd = fc.string({ unit: fc.constantFrom('\\', 'u', '{', '}', '5', 'c', '\u202e', 'x', '\u0000') })
-  fc.assert(fc.property(fc.oneof(odd, fc.string({ unit: 'binary' })), (text) => expect(back(visible(text))).toBe(text)))
+  fc.assert(
+    fc.property(fc.oneof(odd, fc.string({ unit: 'binary' })), (text) => {
+      expect(back(visible(text))).toBe(text)
+    }),
+  )
 })
