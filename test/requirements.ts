@@ -9,11 +9,6 @@ export const NOT_APPLICABLE: Readonly<Record<string, `n/a: ${string}`>> = {}
 export const LATER: Readonly<Record<string, `later: ${string}`>> = {
   'FC-O01': 'later: upstream servers, whose calls can time out after they were sent',
   'FC-O02': 'later: chats of ChatGPT (SE-11 to SE-13)',
-  'FC-O06': 'later: approvals',
-  'FC-O08': 'later: approvals that expire, and time limits of upstream servers',
-  'FC-O09': 'later: approvals',
-  'FC-O11': 'later: approvals',
-  'FC-O13': 'later: approvals',
   'FC-R08': 'later: ReadMedia',
   'FC-T05': 'later: OAuth and MCP over HTTP',
   'FC-T08': 'later: OAuth and MCP over HTTP',

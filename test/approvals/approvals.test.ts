@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { kindsOf } from '../../src/approvals/kinds.js'
+import { mustBeApproved } from '../../src/operations/claim.js'
 import { type ApprovalCore, openApprovals } from './harness.js'
 
 const DAY = 86_400_000
@@ -76,5 +77,22 @@ describe('the same kind for a session', () => {
     ])
     expect(kindsOf({ tool: 'Bash', targets: [] }, null)).toEqual([])
     expect(kindsOf({ tool: 'mcp__x__y', targets: [] })).toEqual([{ key: 'mcp__x__y', pattern: 'mcp__x__y' }])
+  })
+})
+
+describe('what a yes is for', () => {
+  it('AP-05 GU-02 one operation under one policy: no other begins by it, whatever its row says', async () => {
+    const first = await core.ask()
+    const second = await core.ask()
+    await core.approvals.answer(first.id, { answer: 'approved', by: 'owner' })
+    await first.live.ended.promise
+    expect(core.store.operations.get(second.live.id)?.status).toBe('waiting_approval')
+    const row = core.store.operations.get(second.live.id)
+    if (row === undefined) throw new Error('it is there')
+    expect(() => mustBeApproved(core.store, row)).toThrow('not approved')
+    expect(() => mustBeApproved(core.store, { ...row, approval_id: first.id })).toThrow('not approved')
+    await core.approvals.answer(second.id, { answer: 'approved', by: 'owner' })
+    expect(() => mustBeApproved(core.store, row)).not.toThrow()
+    expect(() => mustBeApproved(core.store, { ...row, policy_version: row.policy_version + 1 })).toThrow('not approved')
   })
 })

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createScripts, scriptOf } from '../../src/calls/command.js'
+import { judge } from '../../src/calls/judge.js'
+import { workspaceOf } from '../../src/calls/terms.js'
+import { configSchema } from '../../src/config/schema.js'
+import { readRule } from '../../src/policy/rules.js'
+import { BASH } from '../../src/tools/shell/bash-shape.js'
+import type { Tool } from '../../src/tools/tool.js'
+import { createHomeFence } from '../../src/workspace/fence.js'
+import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
+
+let core: ApprovalCore
+beforeEach(async () => {
+  core = await openApprovals()
+})
+afterEach(() => core.close())
+
+const scripts = createScripts()
+
+/** What the gate decides about a command in a session of this mode. */
+async function judged(command: string, mode: 'manual' | 'full' = 'manual', commands: object = {}) {
+  const tool = BASH as Omit<Tool, 'run'>
+  const { grant } = core.connection
+  const connection = { ...core.connection, grant: { ...grant, tools: ['shell'], allow_commands: true } }
+  const session = { ...core.session, mode }
+  const args = { command }
+  const deps = { ...core, config: () => configSchema.parse({ commands }) }
+  return judge(deps, {
+    ...{ tool, args, connection, session, profile: undefined },
+    script: await scriptOf(scripts, tool, args),
+    workspace: workspaceOf({ fence: createHomeFence(core.base) }, connection, { ...session, workspace: '/' }),
+  })
+}
+
+it('CC-03 the classes of a command are part of the decision, and are stored with the operation', async () => {
+  const { decision, question } = await judged('git status && rm -rf dist')
+  expect(decision).toMatchObject({ kind: 'ask', classes: ['read_only', 'file_delete'] })
+  if (question === undefined) throw new Error('it asks')
+  core.approvals.consumers.add()
+  const request = { ...core.request('k'), tool: 'Bash', effect: 'execute', decision }
+  const claim = await core.operations.claim({ ...request, ask: (row) => core.approvals.ask(row, question).id })
+  if (claim.kind !== 'new') throw new Error('it is new')
+  const stored = JSON.parse(core.store.operations.get(claim.live.id)?.decision ?? '{}') as unknown
+  expect(stored).toMatchObject({ kind: 'ask', by: 'session.mode', classes: ['read_only', 'file_delete'] })
+})
+
+it('AP-04 of a command the kinds are program and subcommand of each part; one that hides a part has none', async () => {
+  const kinds = async (command: string) => (await judged(command)).question?.kinds.map(({ key }) => key)
+  expect(await kinds('git status -s | head -3')).toEqual(['Bash(git status)', 'Bash(head)'])
+  expect(await kinds('npm run build')).toEqual(['Bash(npm run)'])
+  expect(await kinds('eval "$x"')).toEqual([])
+  expect(await kinds('git log > out.txt')).toEqual([])
+  expect(await kinds('X=1 git log')).toEqual([])
+})
+
+it('CC-02 what is denied by class is denied in full, and non_interactive says what becomes of an ask that nobody can answer', async () => {
+  expect((await judged('rm -rf /', 'full')).decision).toMatchObject({
+    kind: 'deny',
+    by: 'commands.classes.destructive',
+  })
+  expect((await judged('sudo id', 'full')).decision.kind).toBe('deny')
+  expect((await judged('curl x', 'full', { classes: { network_egress: 'ask' } })).decision.kind).toBe('ask')
+  const allowed = { non_interactive: 'allow' }
+  expect((await judged('npm test', 'manual', allowed)).decision).toMatchObject({
+    kind: 'allow',
+    by: 'commands.non_interactive',
+  })
+  const leave = core.approvals.consumers.add()
+  expect((await judged('npm test', 'manual', allowed)).decision.kind).toBe('ask')
+  leave()
+  expect((await judged('sudo npm test', 'manual', allowed)).decision.kind).toBe('deny')
+})
+
+it('PO-04 several allow rules together may cover a script', async () => {
+  const allow = (pattern: string) => {
+    const rule = readRule({ decision: 'allow', pattern }, pattern, () => 'command')
+    if ('problem' in rule) throw new Error(rule.problem)
+    return rule
+  }
+  core.rules.use([allow('Bash(git log*)'), allow('Bash(head *)')])
+  expect((await judged('git log | head -3')).decision).toMatchObject({ kind: 'allow', by: 'rule Bash(git log*)' })
+  expect((await judged('git log | tail -3')).decision.kind).toBe('ask')
+})
