@@ -57,7 +57,8 @@ export function isId(value: unknown): value is Id {
 
 function readLong(line: Buffer): Message {
   const found = scanObject(line)
-  if (!found) return line.toString('latin1', 0, 64).trimStart().startsWith('[') ? batch() : { ...notJson(), id: idAtEnds(line) }
+  if (!found)
+    return line.toString('latin1', 0, 64).trimStart().startsWith('[') ? batch() : { ...notJson(), id: idAtEnds(line) }
   return classify(Object.fromEntries(found.scalars), (name) => found.names.has(name))
 }
 

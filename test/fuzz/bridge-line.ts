@@ -19,7 +19,10 @@ export interface BridgeLine {
 }
 
 export function openBridgeLine(args: readonly string[]): BridgeLine {
-  const child = spawn(process.execPath, [MAIN, 'mcp', ...args], { env: { PATH: process.env.PATH ?? '' }, stdio: 'pipe' })
+  const child = spawn(process.execPath, [MAIN, 'mcp', ...args], {
+    env: { PATH: process.env.PATH ?? '' },
+    stdio: 'pipe',
+  })
   const gone = new Promise<void>((resolve) => child.on('close', () => resolve()))
   const ledger = createLedger()
   const answered = new Map<string, number>()

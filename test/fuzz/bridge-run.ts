@@ -71,13 +71,15 @@ async function openPlace({ host, world }: FuzzWorld, era: Era): Promise<Place> {
 async function judge(fuzz: FuzzWorld, { bridge }: Place, after: string, lines: readonly Buffer[]): Promise<void> {
   const unanswered = await bridge.settled(ANSWERED_MS)
   const culprits = lines.filter((line) => unanswered.some((id) => line.includes(`"id":${id}`))).slice(0, 3)
-  if (unanswered.length > 0) fuzz.faults.push(`not answered after ${after}: ${unanswered.join(' ')}: ${shown(culprits)}`)
+  if (unanswered.length > 0)
+    fuzz.faults.push(`not answered after ${after}: ${unanswered.join(' ')}: ${shown(culprits)}`)
   if (bridge.ended()) throw new Error(`a bridge ended after ${after}: ${bridge.stderr()}`)
   if (unanswered.length > 0) throw new Error(fuzz.faults.join('\n'))
   await fuzz.check(after)
 }
 
-const shown = (lines: readonly Buffer[]) => lines.map((line) => JSON.stringify(line.toString().slice(0, 600))).join('\n')
+const shown = (lines: readonly Buffer[]) =>
+  lines.map((line) => JSON.stringify(line.toString().slice(0, 600))).join('\n')
 
 async function endPlace({ faults }: FuzzWorld, { bridge }: Place): Promise<void> {
   await bridge.close()

@@ -50,7 +50,8 @@ export async function openFuzzWorld(): Promise<FuzzWorld> {
     ...{ world, host, pid, ownerUrl, faults },
     ownerToken: readFileSync(join(world.home, 'owner.token'), 'utf8').trim(),
     async check(after) {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the host ended after ${after}: ${stderr}`)
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`the host ended after ${after}: ${stderr}`)
       const asked = Promise.all([judge.call('Read', { path: 'read.txt' }), callApi(host.socket, 'GET', '/api/status')])
       if (!(await settledWithin(asked, PROMPT_MS))) faults.push(`no answer within ${PROMPT_MS} ms after ${after}`)
       const [read, status] = await asked
@@ -108,4 +109,3 @@ function bugsIn({ home }: World): string[] {
     .filter((line) => line.includes('"level":50') || /\bbug\b/.test(line))
     .map((line) => `logged: ${line.slice(0, 1000)}`)
 }
-

@@ -86,7 +86,9 @@ function oneOf(random: Random, { tools, words }: MessageSource, number: number):
 }
 
 function withParams(random: Random, head: object, [method, params]: readonly [string, unknown]) {
-  const meta = random.chance(0.4) ? { _meta: random.chance(0.8) ? MODERN : { progressToken: hostileValue(random) } } : {}
+  const meta = random.chance(0.4)
+    ? { _meta: random.chance(0.8) ? MODERN : { progressToken: hostileValue(random) } }
+    : {}
   if (params === undefined) return { ...head, method }
   return { ...head, method, params: { ...(params as object), ...meta } }
 }
@@ -113,7 +115,9 @@ const BIG = 'something large'
 function big(random: Random): string {
   const length = 2 ** random.below(random.chance(0.05) ? 21 : 16)
   const inner = random.pick(['1', '{"a":', '['])
-  if (inner !== '1') return `{"name":"Read","arguments":${inner.repeat(length)}1${(inner === '[' ? ']' : '}').repeat(length)}}`
-  if (random.chance(0.5)) return toText({ name: 'Write', arguments: { path: 'play/big.txt', content: 'ü'.repeat(length) } })
+  if (inner !== '1')
+    return `{"name":"Read","arguments":${inner.repeat(length)}1${(inner === '[' ? ']' : '}').repeat(length)}}`
+  if (random.chance(0.5))
+    return toText({ name: 'Write', arguments: { path: 'play/big.txt', content: 'ü'.repeat(length) } })
   return toText({ list: Array.from({ length: Math.min(length, 10_000) }, () => hostileValue(random)) })
 }
