@@ -45,8 +45,9 @@ export function createOwnerAuth({ ownerTokenHash, clock, socketNeedsToken = fals
 
   function identify(c: Context<OwnerEnv>): OwnerCaller | undefined {
     const bySocket = c.env.channel === 'socket'
-    if (bySocket && !socketNeedsToken) return { kind: 'socket' }
     const authorization = c.req.header('authorization')
+    // Whoever shows a credential is judged by it, on the socket too: a client's own is never the owner's (AP-07).
+    if (bySocket && !socketNeedsToken && authorization === undefined) return { kind: 'socket' }
     if (authorization !== undefined) {
       const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
       if (!timingSafeEqual(Buffer.from(sha256(token), 'hex'), tokenHash)) return undefined

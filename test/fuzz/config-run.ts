@@ -95,7 +95,7 @@ function lineOf(random: Random): string {
   if (kind === 0) return `[${random.pick(TABLES)}]`
   if (kind === 1) return `[[${random.pick(['permission.rules', 'calls', 'x.y'])}]]`
   if (kind === 2) return `${random.pick(['decision', 'pattern'])} = ${JSON.stringify(patternOf(random))}`
-  return `${random.pick(NAMES)} = ${valueOf(random)}`
+  return `${random.pick(NAMES)} = ${settingOf(random)}`
 }
 
 function patternOf(random: Random): string {
@@ -105,7 +105,7 @@ function patternOf(random: Random): string {
   )
 }
 
-function valueOf(random: Random): string {
+function settingOf(random: Random): string {
   const texts = [
     '"abc"',
     '-1',
@@ -127,7 +127,7 @@ function withFault(random: Random): string {
   const tables = ['calls', 'mcp', 'owner', 'log', 'experimental', 'retention', 'storage', 'none', 'profiles.x']
   const others = Array.from(
     { length: 1 + random.below(3) },
-    () => `[${random.pick(tables)}]\n${random.pick(NAMES)} = ${valueOf(random)}\n`,
+    () => `[${random.pick(tables)}]\n${random.pick(NAMES)} = ${settingOf(random)}\n`,
   )
   return random.chance(0.5) ? DENIED + others.join('') : others.join('') + DENIED
 }

@@ -1,6 +1,6 @@
 import type { Random } from '../helpers/random.js'
 import { hostileValue, mutateBytes, mutateJson, randomBytes, toText } from './mutate.js'
-import { type Schema, valueOf, type Words } from './schema-values.js'
+import { fittingValue, type Schema, type Words } from './schema-values.js'
 
 /** The `_meta` that makes a request one of the 2026 era. */
 export const MODERN = {
@@ -80,7 +80,7 @@ function oneOf(random: Random, { tools, words }: MessageSource, number: number):
   if (random.chance(0.1)) return withParams(random, { jsonrpc: '2.0' }, random.pick(NOTIFICATIONS))
   if (random.chance(0.25)) return withParams(random, head, random.pick(PROTOCOL))
   const { name, inputSchema } = random.pick(tools)
-  const args = valueOf(random, inputSchema, words)
+  const args = fittingValue(random, inputSchema, words)
   const mutated = random.chance(0.5) ? mutateJson(random, args) : args
   return withParams(random, head, ['tools/call', { name, arguments: mutated }])
 }

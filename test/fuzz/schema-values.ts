@@ -18,19 +18,19 @@ export interface Schema {
 export type Words = Readonly<Record<string, readonly string[]>>
 
 /** A value that the schema allows, or nearly so: what a careless client would send. */
-export function valueOf(random: Random, schema: Schema, words: Words, name = ''): unknown {
+export function fittingValue(random: Random, schema: Schema, words: Words, name = ''): unknown {
   if (schema.const !== undefined) return schema.const
   if (schema.enum !== undefined) return random.pick(schema.enum)
-  if (schema.anyOf !== undefined) return valueOf(random, random.pick(schema.anyOf), words, name)
+  if (schema.anyOf !== undefined) return fittingValue(random, random.pick(schema.anyOf), words, name)
   switch (schema.type) {
     case 'object': {
       const wanted = Object.entries(schema.properties ?? {}).filter(
         ([key]) => schema.required?.includes(key) || random.chance(0.3),
       )
-      return Object.fromEntries(wanted.map(([key, inner]) => [key, valueOf(random, inner, words, key)]))
+      return Object.fromEntries(wanted.map(([key, inner]) => [key, fittingValue(random, inner, words, key)]))
     }
     case 'array':
-      return Array.from({ length: random.below(4) }, () => valueOf(random, schema.items ?? {}, words, name))
+      return Array.from({ length: random.below(4) }, () => fittingValue(random, schema.items ?? {}, words, name))
     case 'boolean':
       return random.chance(0.5)
     case 'integer':

@@ -76,7 +76,11 @@ export async function openStream(
 }
 
 /** Asks the local socket for a bridge stream with a credential. @returns the status, and what is then a stream. */
-export function upgrade(socketPath: string, credential: string, session?: string): Promise<{ status: number; socket: Socket }> {
+export function upgrade(
+  socketPath: string,
+  credential: string,
+  session?: string,
+): Promise<{ status: number; socket: Socket }> {
   return new Promise((resolve, reject) => {
     const socket = connect(socketPath)
     socket.on('error', reject)

@@ -58,7 +58,14 @@ type Place = Awaited<ReturnType<typeof openPlace>>
 async function holdSearches({ streams: [free] }: Place): Promise<number[]> {
   const before = new Set(ripgreps())
   for (let i = 0; i < HELD; i++)
-    free.send(call(`held-${i}`, 'Grep', { pattern: SLOW, multiline: true, path: 'text', _kiki: { idempotency_key: `held-${i}` } }))
+    free.send(
+      call(`held-${i}`, 'Grep', {
+        pattern: SLOW,
+        multiline: true,
+        path: 'text',
+        _kiki: { idempotency_key: `held-${i}` },
+      }),
+    )
   for (;;) {
     const held = ripgreps().filter((pid) => !before.has(pid))
     for (const pid of held) process.kill(pid, 'SIGSTOP')
@@ -103,11 +110,19 @@ const rowsOf = async (connection: string) =>
 
 function contents(folder: string): Record<string, string> {
   const dir = join(host.workspace, folder)
-  return Object.fromEntries(readdirSync(dir).sort().map((name) => [name, readFileSync(join(dir, name), 'utf8')]))
+  return Object.fromEntries(
+    readdirSync(dir)
+      .sort()
+      .map((name) => [name, readFileSync(join(dir, name), 'utf8')]),
+  )
 }
 
 /** Everything that has to be so by the time the owner has the answer, or two seconds later. */
-async function checkRevoked({ connection, streams, folder }: Place, held: number[], seen: Record<string, string>): Promise<void> {
+async function checkRevoked(
+  { connection, streams, folder }: Place,
+  held: number[],
+  seen: Record<string, string>,
+): Promise<void> {
   const rows = await rowsOf(connection)
   expect(rows.filter(({ status }) => status !== 'cancelled' && status !== 'completed')).toEqual([])
   expect(rows.filter(({ tool }) => tool === 'Grep').map(({ status }) => status)).toEqual(Array(HELD).fill('cancelled'))
@@ -122,15 +137,24 @@ async function checkRevoked({ connection, streams, folder }: Place, held: number
   expect(await settledWithin(Promise.all(streams.map(({ ended }) => ended)), DEAD_MS)).toBe(true)
   expect(held.filter(isAlive)).toEqual([])
   for (const bridge of ['bridge_new_00000000', `bridge_${folder}_free_00`])
-    await expect(host.api('POST', '/api/bridge/credential', { client: connection, bridge })).rejects.toThrow(/connection_revoked/)
+    await expect(host.api('POST', '/api/bridge/credential', { client: connection, bridge })).rejects.toThrow(
+      /connection_revoked/,
+    )
   for (const { credential } of streams) {
     const { status, socket } = await upgrade(host.socket, credential)
     socket.destroy()
     expect(status).toBe(403)
   }
-  const { entries } = await host.api<{ entries: Record<string, unknown>[] }>('GET', `/api/audit?connection=${connection}&limit=200`)
-  expect(entries.filter(({ action }) => action === 'connection.revoked')).toMatchObject([{ actor: 'owner', status: 'done' }])
-  const calls = entries.filter(({ action }) => action === 'call').map(({ operation, status }) => `${operation} ${status}`)
+  const { entries } = await host.api<{ entries: Record<string, unknown>[] }>(
+    'GET',
+    `/api/audit?connection=${connection}&limit=200`,
+  )
+  expect(entries.filter(({ action }) => action === 'connection.revoked')).toMatchObject([
+    { actor: 'owner', status: 'done' },
+  ])
+  const calls = entries
+    .filter(({ action }) => action === 'call')
+    .map(({ operation, status }) => `${operation} ${status}`)
   expect(calls.toSorted()).toEqual(rows.map(({ id, status }) => `${id} ${status}`).toSorted())
 }
 
@@ -165,7 +189,10 @@ it('GU-30 AP-09 the token of a revoked token connection is good for nothing from
   const usable = () => {
     const db = new BetterSqlite3(join(host.home, 'kiki.db'), { readonly: true })
     try {
-      return db.prepare('SELECT count(*) FROM connection_tokens WHERE connection_id = ? AND revoked_at IS NULL').pluck().get(made.id)
+      return db
+        .prepare('SELECT count(*) FROM connection_tokens WHERE connection_id = ? AND revoked_at IS NULL')
+        .pluck()
+        .get(made.id)
     } finally {
       db.close()
     }
