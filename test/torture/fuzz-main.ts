@@ -2,6 +2,7 @@ import { fuzzBridges, type RunOptions } from '../fuzz/bridge-run.js'
 import { fuzzConfigs } from '../fuzz/config-run.js'
 import { fuzzEdits } from '../fuzz/edit-run.js'
 import { type FuzzWorld, openFuzzWorld } from '../fuzz/fuzz-world.js'
+import { fuzzOpenings } from '../fuzz/opening-run.js'
 import { fuzzOwnerApi } from '../fuzz/owner-run.js'
 import type { TortureOptions, TortureResult } from './main.js'
 import { heapOf } from './world.js'
@@ -13,7 +14,8 @@ type Run = (fuzz: FuzzWorld, options: RunOptions) => Promise<number>
 
 /** What is fed, and which share of all inputs it is. */
 const RUNS: readonly [what: string, share: number, run: Run][] = [
-  ['lines of a client over real bridges of both eras', 0.5, fuzzBridges],
+  ['lines of a client over real bridges of both eras', 0.48, fuzzBridges],
+  ['first lines of streams without a bridge', 0.02, fuzzOpenings],
   ['requests of the owner API over its socket and its listener', 0.25, fuzzOwnerApi],
   ['configuration files', 0.15, fuzzConfigs],
   ['edits of Edit and MultiEdit', 0.1, fuzzEdits],
