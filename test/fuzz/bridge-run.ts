@@ -35,7 +35,7 @@ export async function fuzzBridges(fuzz: FuzzWorld, { inputs, seed, say }: RunOpt
       const lines: Buffer[] = []
       for (let i = 0; i < BATCH; i++) {
         const line = random.chance(0.02) && lines.length > 0 ? random.pick(lines) : undefined
-        lines.push(line ?? messageOf(random, { tools, words }, sent + i + 1))
+        lines.push(line ?? messageOf(random, { era, tools, words }, sent + i + 1))
       }
       for (const line of lines) place.bridge.send(line)
       sent += BATCH

@@ -44,7 +44,7 @@ async function oneEdit(fuzz: FuzzWorld, client: TestClient, random: Random, path
   )
   const [first] = edits
   const args = edits.length === 1 && first !== undefined ? { path, ...first } : { path, edits }
-  const given = (random.chance(0.3) ? mutateJson(random, args) : args) as Record<string, unknown>
+  const given = (random.chance(0.2) ? mutateJson(random, args) : args) as Record<string, unknown>
   const name = 'edits' in args ? 'MultiEdit' : 'Edit'
   const sent = typeof given === 'object' && given !== null && !Array.isArray(given) ? given : { value: given }
   const result = await client.call(name, { ...sent, path, _kiki: { idempotency_key: key } })
@@ -135,7 +135,7 @@ function editOf(random: Random, text: string): Edit {
         ? mutateText(random, exact)
         : random.pick(HOSTILE_TEXTS),
   }
-  if (random.chance(0.2)) edit.replace_all = true
+  if (random.chance(0.4)) edit.replace_all = true
   if (random.chance(0.1)) edit.expected_count = random.below(4)
   return edit
 }

@@ -32,7 +32,12 @@ export function createLedger(): Ledger {
         if (typeof message !== 'object' || message === null || Array.isArray(message)) continue
         const { jsonrpc, id, method, params } = message as Record<string, unknown>
         const isRequest = jsonrpc === '2.0' && typeof method === 'string'
-        if (isUsable(id)) add(JSON.stringify(id), isRequest && !ENDLESS.includes(method) ? 1 : 0)
+        if (isUsable(id)) {
+          const key = JSON.stringify(id)
+          // What is too deep to be read is refused under no id while its own is another request's.
+          const isFree = !expected.has(key) || !isDeep(line)
+          add(key, isRequest && isFree && !ENDLESS.includes(method) ? 1 : 0)
+        }
         // Whoever cancels a request need not be answered any more.
         const named = (params as Record<string, unknown> | undefined | null)?.requestId
         if (method !== 'notifications/cancelled' || !isUsable(named)) continue
@@ -46,6 +51,18 @@ export function createLedger(): Ledger {
 }
 
 const isUsable = (id: unknown): id is string | number => typeof id === 'string' || Number.isSafeInteger(id)
+
+/** A line of the size and the nesting that a bridge does not read. */
+function isDeep(line: Buffer): boolean {
+  if (line.length <= 64 * 1024) return false
+  let depth = 0
+  let deepest = 0
+  for (const sign of line.toString('latin1').replace(/"(?:[^"\\]|\\.)*"/g, '')) {
+    if (sign === '{' || sign === '[') deepest = Math.max(deepest, ++depth)
+    else if (sign === '}' || sign === ']') depth--
+  }
+  return deepest > 1000
+}
 
 function idsSeen(line: Buffer): string[] {
   const found = line.toString('utf8').matchAll(/"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)/g)

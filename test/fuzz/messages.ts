@@ -19,7 +19,7 @@ export function wordsOf({ session, outside }: { session: string; outside: string
   const paths = ['play/a.txt', 'play/b.txt', 'play/sub/c.txt', 'play/new.txt', 'play', 'play/sub', 'play/none', outside]
   return {
     ...Object.fromEntries(['path', 'from', 'to', 'source', 'destination', 'new_path'].map((name) => [name, paths])),
-    session_ref: [session, 'ext_none', session.slice(0, -1)],
+    session_ref: [...Array.from({ length: 8 }, () => session), 'ext_none', session.slice(0, -1)],
     idempotency_key: Array.from({ length: 500 }, (_, i) => `key-${i}`),
     operation_id: ['op_none', 'op_00000000000000000000000000'],
     old_string: ['one', 'two\n', 'three', 'o'],
@@ -57,6 +57,8 @@ const NOTIFICATIONS: readonly [method: string, params: unknown][] = [
 ]
 
 export interface MessageSource {
+  /** Whose opening the stream had: a request of the other era is the exception. */
+  era: '2025' | '2026'
   tools: readonly ToolShape[]
   words: Words
 }
@@ -68,29 +70,39 @@ export function messageOf(random: Random, source: MessageSource, id: number): Bu
   if (kind < 8) return Buffer.from(toText(answerToNothing(random)))
   if (kind < 10) return Buffer.from(toText(batchOf(random, source, id)))
   const request = oneOf(random, source, id)
-  if (kind < 30) return mutateBytes(random, Buffer.from(toText(request)))
-  if (kind < 33) return Buffer.from(toText({ ...request, params: BIG }).replace(`"${BIG}"`, () => big(random)))
-  if (kind < 75) return Buffer.from(toText(mutateJson(random, request)))
+  if (kind < 25) return mutateBytes(random, Buffer.from(toText(request)))
+  if (kind < 28) return Buffer.from(toText({ ...request, params: BIG }).replace(`"${BIG}"`, () => big(random)))
+  if (kind < 60) return Buffer.from(toText(mutateJson(random, request)))
   return Buffer.from(toText(request))
 }
 
-function oneOf(random: Random, { tools, words }: MessageSource, number: number): Record<string, unknown> {
+function oneOf(random: Random, source: MessageSource, number: number): Record<string, unknown> {
+  const { tools, words } = source
   const id = idOf(random, number)
   const head = { jsonrpc: '2.0', id }
-  if (random.chance(0.1)) return withParams(random, { jsonrpc: '2.0' }, random.pick(NOTIFICATIONS))
-  if (random.chance(0.25)) return withParams(random, head, random.pick(PROTOCOL))
+  if (random.chance(0.1)) return withParams(random, source, { jsonrpc: '2.0' }, random.pick(NOTIFICATIONS))
+  if (random.chance(0.25)) return withParams(random, source, head, random.pick(PROTOCOL))
   const { name, inputSchema } = random.pick(tools)
   const args = fittingValue(random, inputSchema, words)
-  const mutated = random.chance(0.5) ? mutateJson(random, args) : args
-  return withParams(random, head, ['tools/call', { name, arguments: mutated }])
+  const mutated = random.chance(0.4) ? mutateJson(random, args) : args
+  return withParams(random, source, head, ['tools/call', { name, arguments: mutated }])
 }
 
-function withParams(random: Random, head: object, [method, params]: readonly [string, unknown]) {
-  const meta = random.chance(0.4)
-    ? { _meta: random.chance(0.8) ? MODERN : { progressToken: hostileValue(random) } }
-    : {}
+function withParams(
+  random: Random,
+  { era }: MessageSource,
+  head: object,
+  [method, params]: readonly [string, unknown],
+): Record<string, unknown> {
   if (params === undefined) return { ...head, method }
-  return { ...head, method, params: { ...(params as object), ...meta } }
+  const own = random.chance(0.9) ? era : era === '2025' ? '2026' : '2025'
+  const progress = random.chance(0.1) ? { progressToken: hostileValue(random) } : {}
+  const meta = { ...(own === '2026' ? MODERN : {}), ...progress }
+  return {
+    ...head,
+    method,
+    params: { ...(params as object), ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) },
+  }
 }
 
 /** Mostly a number of its own; else a text, also with half a character. */

@@ -9,7 +9,20 @@ export const HOSTILE_TEXTS: readonly string[] = [
   ...['', ' ', '.', '..', '../outside.txt', '/', '//', '~', '*', '**', '\\', '\0', 'a\0b', '\r\n', '\n', '\u2028'],
   ...['\ud800', '\udc00x', 'x\ud83d', '😀', 'e\u0301', '\u202etxt', '\ufeff', '\ufffd', 'İ', 'ß', '\u001b[2J'],
   ...['__proto__', 'constructor', 'toString', 'null', 'true', 'NaN', '-1', '1e400', '9007199254740993', "' OR 1=1 --"],
-  ...['${HOME}', '$(id)', '`id`', '%00', '%2e%2e%2f', '{}', '[]', '(', '[', '(?<x', 'a'.repeat(300), 'é'.repeat(5000)],
+  ...[
+    '\x24{HOME}',
+    '$(id)',
+    '`id`',
+    '%00',
+    '%2e%2e%2f',
+    '{}',
+    '[]',
+    '(',
+    '[',
+    '(?<x',
+    'a'.repeat(300),
+    'é'.repeat(5000),
+  ],
 ]
 
 const HOSTILE_VALUES: readonly Json[] = [

@@ -27,7 +27,9 @@ export async function fuzzOpenings(fuzz: FuzzWorld, { inputs, seed, say }: RunOp
       if (status !== 101) throw new Error(`a stream was refused with ${status}`)
       const gone = new Promise<void>((resolve) => socket.on('close', () => resolve()))
       socket.on('error', () => {}).resume()
-      const lines = Array.from({ length: 1 + random.below(5) }, () => messageOf(random, { tools: TOOLS, words }, ++i))
+      const lines = Array.from({ length: 1 + random.below(5) }, () =>
+        messageOf(random, { era: random.pick(['2025', '2026']), tools: TOOLS, words }, ++i),
+      )
       const bytes = Buffer.concat(lines.flatMap((line) => [line, Buffer.from('\n')]))
       socket.end(random.chance(0.3) ? mutateBytes(random, bytes) : bytes)
       await gone

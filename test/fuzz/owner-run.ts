@@ -85,5 +85,5 @@ function judge({ faults }: FuzzWorld, channel: Target['channel'], request: FuzzR
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? 0)
   if (status === 500 || answer.includes('{"error":{"code":"internal_error"')) faults.push(`a bug: ${told()}`)
   if (/^access-control/im.test(answer)) faults.push(`a CORS header: ${told()}`)
-  if (!request.authorised && request.intact && status < 400) faults.push(`done for nobody: ${told()}`)
+  if (!request.authorised && request.intact && status >= 200 && status < 400) faults.push(`done for nobody: ${told()}`)
 }

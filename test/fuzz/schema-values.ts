@@ -25,7 +25,8 @@ export function fittingValue(random: Random, schema: Schema, words: Words, name 
   switch (schema.type) {
     case 'object': {
       const wanted = Object.entries(schema.properties ?? {}).filter(
-        ([key]) => schema.required?.includes(key) || random.chance(0.3),
+        ([key]) =>
+          schema.required?.includes(key) || random.chance(key === '_kiki' || key === 'idempotency_key' ? 0.9 : 0.3),
       )
       return Object.fromEntries(wanted.map(([key, inner]) => [key, fittingValue(random, inner, words, key)]))
     }
