@@ -35,8 +35,9 @@ export interface OwnerAuthOptions {
 }
 
 /**
- * Who calls the owner API (GU-62): the local socket, without another's credential (AP-07); the owner token as a bearer; or the settings page's cookie together
- * with its header secret. The cookie alone is nothing, because browsers send it to every port of 127.0.0.1.
+ * Who calls the owner API (GU-62): the local socket, without another's credential (AP-07); the owner token as a bearer; or
+ * the settings page's cookie together with its header secret. The cookie alone is nothing, because browsers send it to
+ * every port of 127.0.0.1.
  */
 export function createOwnerAuth({ ownerTokenHash, clock, socketNeedsToken = false }: OwnerAuthOptions): OwnerAuth {
   const codes = createLoginCodes({ clock })
