@@ -7,7 +7,7 @@ import { fuzzOwnerApi } from '../fuzz/owner-run.js'
 import type { TortureOptions, TortureResult } from './main.js'
 import { heapOf } from './world.js'
 
-/** Growth of the heap in use, from the first tenth of the inputs to their end, that is still called bounded, in MiB: mostly compiled code, as snapshots showed. */
+/** Growth of the heap in use, from the first tenth of the inputs to their end, that is still called bounded, in MiB. What edits add is compiled code (a snapshot). */
 const HEAP_MIB = 16
 
 type Run = (fuzz: FuzzWorld, options: RunOptions) => Promise<number>
