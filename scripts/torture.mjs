@@ -1,4 +1,4 @@
-// npm run torture [-- --only kill,calls,vanish,rows] [--kills 1000] [--worlds 2] [--minutes N] [--seed N] [--write]
+// npm run torture [-- --only kill,calls,vanish,rows,fuzz] [--kills 1000] [--worlds 2] [--minutes N] [--seed N] [--write]
 // The long runs behind docs/reliability.md. Ends with 1 when anything is not as promised. --write puts the figures there.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { runnerImport } from 'vite'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const PARTS = { kill: 'kill-main', calls: 'calls-main', vanish: 'vanish-main', rows: 'rows-main' }
+const PARTS = { kill: 'kill-main', calls: 'calls-main', vanish: 'vanish-main', rows: 'rows-main', fuzz: 'fuzz-main' }
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: Object.keys(PARTS).join(',') },
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     calls: { type: 'string', default: '100000' },
     cycles: { type: 'string', default: '10000' },
     rows: { type: 'string', default: '1000000' },
+    inputs: { type: 'string', default: '100000' },
     write: { type: 'boolean', default: false },
   },
 })

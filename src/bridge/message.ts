@@ -57,8 +57,14 @@ export function isId(value: unknown): value is Id {
 
 function readLong(line: Buffer): Message {
   const found = scanObject(line)
-  if (!found) return line.toString('latin1', 0, 64).trimStart().startsWith('[') ? batch() : notJson()
+  if (!found)
+    return line.toString('latin1', 0, 64).trimStart().startsWith('[') ? batch() : { ...notJson(), id: idAtEnds(line) }
   return classify(Object.fromEntries(found.scalars), (name) => found.names.has(name))
+}
+
+/** Of a long line that is no JSON, or nested beyond reading: whoever waits under its id is told, where it can be known. */
+function idAtEnds(line: Buffer): Id | null {
+  return idOfCutLine(line.subarray(0, MAX_PARSED_BYTES), line.subarray(-MAX_PARSED_BYTES))
 }
 
 function classify(value: Record<string, unknown>, has: (name: string) => boolean): Message {
@@ -77,12 +83,13 @@ function classify(value: Record<string, unknown>, has: (name: string) => boolean
   return invalid(isId(id) ? id : null, 'A message needs "method", "result" or "error".')
 }
 
-function notJson(): Message {
+function notJson(): Message & { kind: 'invalid' } {
   return {
     kind: 'invalid',
     id: null,
     code: -32700,
-    message: 'This line is not JSON. Send one JSON-RPC message on each line, without Content-Length headers.',
+    message:
+      'This line is not JSON, or nested deeper than 1,000 levels. Send one JSON-RPC message on each line, without Content-Length headers.',
   }
 }
 

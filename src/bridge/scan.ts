@@ -16,7 +16,7 @@ type Expect = 'value' | 'first value' | 'key' | 'first key' | 'colon' | 'next' |
 
 /**
  * Checks that `text` is one JSON object (RFC 8259) and reports the outermost members, in one pass and without a copy of long values.
- * With `cut`, text that ends too early is fine: what was seen so far is reported.
+ * With `cut`, text that ends too early or is nested too deep is fine: what was seen so far is reported.
  * @returns undefined when the text is anything else, or nested deeper than 1,000 levels.
  */
 export function scanObject(text: Buffer, cut = false): TopLevel | undefined {
@@ -30,7 +30,8 @@ export function scanObject(text: Buffer, cut = false): TopLevel | undefined {
     const byte = text[at] ?? 0
     const inside = open.at(-1)
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if ((expect !== 'value' && expect !== 'first value') || open.length === MAX_DEPTH) return undefined
+      if (expect !== 'value' && expect !== 'first value') return undefined
+      if (open.length === MAX_DEPTH) return cut ? found : undefined
       open.push(byte)
       expect = byte === OPEN_OBJECT ? 'first key' : 'first value'
       at++

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Context, ErrorHandler, NotFoundHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { type ErrorCode, KikiError } from '../lib/errors.js'
+import { type ErrorCode, KikiError, systemCode } from '../lib/errors.js'
 import type { Log } from '../lib/log.js'
 
 /** The one table from refusals to HTTP status on the owner API. A new code does not compile until it has a row. */
@@ -61,6 +61,12 @@ export function errorHandler({ log }: { log: Log }): ErrorHandler {
     if (error instanceof HTTPException && error.status < 500) {
       return refuse(c, new KikiError('invalid_arguments', error.message || 'The request was refused.'), 400)
     }
+    if (wasCutOff(error)) {
+      return refuse(
+        c,
+        new KikiError('invalid_arguments', 'The request ended before its body did. Send it again, whole.'),
+      )
+    }
     const errorId = randomUUID()
     log.error(
       { error_id: errorId, method: c.req.method, path: c.req.path, name: error.name, stack: error.stack },
@@ -74,6 +80,11 @@ export function errorHandler({ log }: { log: Log }): ErrorHandler {
       }),
     )
   }
+}
+
+/** Node's own words for a request whose sender went away within the body: nobody's bug, and nobody is left to read the answer. */
+function wasCutOff(error: Error): boolean {
+  return systemCode(error) === 'ECONNRESET' && error.message === 'aborted'
 }
 
 /** Hono's `notFound`: JSON under `/api`, plain text elsewhere. */

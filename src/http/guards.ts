@@ -24,17 +24,24 @@ export function ownerGuards({ port }: { port: () => number }): MiddlewareHandler
 
 /**
  * Refuses with 403, before anything is read: a foreign Host (DNS rebinding), an Origin that is not exactly the page's
- * own, and what a browser says another site asked for. No CORS header is ever sent, so there is none to reflect.
+ * own, and what a browser says another site asked for; with 400, on the socket too, what is no URL. No CORS header is ever sent, so there is none to reflect.
  */
 export function ownOriginOnly({ port }: { port: () => number }): MiddlewareHandler<ChannelEnv> {
   return async (c, next) => {
+    const readable = URL.canParse(c.req.url)
     if (c.env.channel !== 'socket') {
       const host = c.req.header('host') ?? ''
       // An absolute-form request target (RFC 9112 §3.2.2) names a host of its own.
-      if (!ownHosts(port()).includes(host) || new URL(c.req.url).host !== host) throw refusal('Host', host)
+      if (!ownHosts(port()).includes(host) || !readable || new URL(c.req.url).host !== host) throw refusal('Host', host)
       const origin = c.req.header('origin')
       if (origin !== undefined && origin !== `http://${host}`) throw refusal('Origin', origin)
       if (!fetchedByUs(c)) throw refusal('Sec-Fetch-Site', c.req.header('sec-fetch-site') ?? '')
+    }
+    // The socket takes any Host, but of one that is none no request can be made.
+    if (!readable) {
+      throw new KikiError('invalid_arguments', "The request's Host and target are no URL together.", {
+        hint: 'Send Host: localhost.',
+      })
     }
     await next()
   }

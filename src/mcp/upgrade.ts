@@ -35,7 +35,9 @@ export function acceptBridges(server: Server, deps: UpgradeDeps): void {
 }
 
 async function admit(deps: UpgradeDeps, request: IncomingMessage): Promise<Principal> {
-  const url = new URL(request.url ?? '/', 'http://kiki')
+  // What is no URL at all, such as `//`, is nothing that can be upgraded either.
+  const target = request.url ?? '/'
+  const url = new URL(URL.canParse(target, 'http://kiki') ? target : '/', 'http://kiki')
   if (url.pathname !== '/bridge' || request.headers.upgrade?.toLowerCase() !== 'kiki-bridge') {
     throw new KikiError('not_found', 'Only /bridge can be upgraded, to kiki-bridge.')
   }

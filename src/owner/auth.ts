@@ -35,8 +35,9 @@ export interface OwnerAuthOptions {
 }
 
 /**
- * Who calls the owner API (GU-62): the local socket; the owner token as a bearer; or the settings page's cookie together
- * with its header secret. The cookie alone is nothing, because browsers send it to every port of 127.0.0.1.
+ * Who calls the owner API (GU-62): the local socket, without another's credential (AP-07); the owner token as a bearer; or
+ * the settings page's cookie together with its header secret. The cookie alone is nothing, because browsers send it to
+ * every port of 127.0.0.1.
  */
 export function createOwnerAuth({ ownerTokenHash, clock, socketNeedsToken = false }: OwnerAuthOptions): OwnerAuth {
   const codes = createLoginCodes({ clock })
@@ -45,8 +46,9 @@ export function createOwnerAuth({ ownerTokenHash, clock, socketNeedsToken = fals
 
   function identify(c: Context<OwnerEnv>): OwnerCaller | undefined {
     const bySocket = c.env.channel === 'socket'
-    if (bySocket && !socketNeedsToken) return { kind: 'socket' }
     const authorization = c.req.header('authorization')
+    // Whoever shows a credential is judged by it, on the socket too: a client's own is never the owner's (AP-07).
+    if (bySocket && !socketNeedsToken && authorization === undefined) return { kind: 'socket' }
     if (authorization !== undefined) {
       const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
       if (!timingSafeEqual(Buffer.from(sha256(token), 'hex'), tokenHash)) return undefined

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Era } from '../helpers/clients.js'
+import { generator } from '../helpers/random.js'
 import { carryOut, createMember, isReplay, type Member, type Switchboard, savedContent } from './crew.js'
 import { type Deed, KINDS, prepare } from './deeds.js'
 import { judge } from './judge.js'
@@ -247,14 +248,3 @@ function signal() {
 }
 
 const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** mulberry32: small, and the same everywhere. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

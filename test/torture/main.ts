@@ -8,6 +8,7 @@ export interface TortureOptions {
   calls: number
   cycles: number
   rows: number
+  inputs: number
   say(text: string): void
 }
 
