@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible.js'
+import { harmless } from '../../lib/visible.js'
 import type { ApprovalScope } from '../../store/approvals.js'
 import type { Question } from './question.js'
 import { chosenOf, type View } from './view.js'
@@ -65,7 +65,7 @@ function footerLines(view: View, { columns, rows }: Size): Line[] {
   // Said once it is so.
   const how = { lead: ' ', text: asking.armed ? `Enter ${verb} · Esc goes back` : '…', tone: 'dim' as const }
   if (asking.what === 'message')
-    return [{ lead: ' Deny, and tell the client: ', text: `${visible(asking.text)}█`, tone: 'title' }, how]
+    return [{ lead: ' Deny, and tell the client: ', text: `${harmless(asking.text)}█`, tone: 'title' }, how]
   const covered = asking.what === 'session' || asking.what === 'always' ? coverWords(question, asking.what) : []
   return [
     { lead: ' ', text: VERBS[asking.what], tone: 'title' },

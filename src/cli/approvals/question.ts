@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible.js'
+import { harmless } from '../../lib/visible.js'
 import { targetOf } from '../../owner/operation-target.js'
 import { type OwnerClient, resultOf } from '../owner-client.js'
 
@@ -12,7 +12,7 @@ export function readQuestion({ api }: OwnerClient, id: string) {
 
 /** Text for one line: nothing in it hides, breaks the line or steers the terminal. */
 export function oneLine(text: string): string {
-  return visible(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+  return harmless(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 }
 
 /** What a call is about, for a list. */

@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible.js'
+import { harmless } from '../../lib/visible.js'
 import { clientWords, nameOf, oneLine, type Question } from './question.js'
 
 export type Tone = 'plain' | 'title' | 'heading' | 'dim' | 'add' | 'remove' | 'hunk' | 'warn'
@@ -117,7 +117,7 @@ function diffTone(line: string): Tone {
 }
 
 function content(text: string): Line[] {
-  return visible(text)
+  return harmless(text)
     .split('\n')
     .map((line) => ({ lead: GUTTER, text: expandTabs(line), tone: 'plain' }))
 }
