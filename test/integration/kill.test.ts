@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { callApi } from '../helpers/host.js'
 import { carryOut, createMember, isReplay, type Member } from '../torture/crew.js'
 import { type Deed, KINDS, prepare } from '../torture/deeds.js'
 import { judge } from '../torture/judge.js'
@@ -54,8 +55,9 @@ function restart(): Promise<FaultyHost> {
 /** Runs the last call while the host dies at its n-th commit boundary from now; false when it lived through the call. */
 async function callThrough(member: Member, deeds: Deed[], boundary: number): Promise<boolean> {
   const deed = deeds.at(-1) as Deed
-  // Opened first, so that only boundaries of the call are counted.
+  // Opened first, and what that left to be written is written, so that only boundaries of the call are counted.
   await member.open()
+  await callApi(host.socket, 'GET', '/api/operations?limit=1')
   await arm(host, boundary)
   const calling = carryOut(member, deed)
   const over = await Promise.race([host.gone.then(() => false), calling.then(() => true)])
