@@ -83,7 +83,8 @@ describe('first minutes', () => {
       })
       expect(outputs[0]).toContain('auto-edit')
       expect(outputs[1]).toContain(join(home, 'code', 'my-project'))
-      expect(outputs[2]).toContain(`mcp --client ${client} --tools --home ${join(home, '.kiki')} --session ${session}`)
+      const first = /ext_[\w-]+/.exec(outputs[1] ?? '')?.[0]
+      expect(outputs[2]).toContain(`mcp --client ${client} --tools --home ${join(home, '.kiki')} --session ${first}`)
       expect(outputs[3]).toMatch(/mode [\s\S]*ask: Edit asks you/)
       expect(outputs[4]).toMatch(/No operations[\s\S]*is paused[\s\S]*is active[\s\S]*is revoked/)
     } finally {
