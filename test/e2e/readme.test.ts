@@ -70,7 +70,7 @@ describe('first minutes', () => {
     const env = { ...plainEnvironment(), HOME: home, PATH: `${join(home, 'bin')}:${process.env.PATH}` }
     const shell = (script: string) => execFileSync('sh', ['-ec', script], { cwd: home, env, encoding: 'utf8' })
     const blocks = [...README.matchAll(/<!-- walk -->\n```sh\n([\s\S]*?)```/g)].map(([, script = '']) => script)
-    expect(blocks.length).toBe(5)
+    expect(blocks.length).toBe(6)
     let said = shell('kiki start --background')
     try {
       let client = 'client_…'
@@ -85,8 +85,8 @@ describe('first minutes', () => {
       expect(outputs[1]).toContain(join(home, 'code', 'my-project'))
       const first = /ext_[\w-]+/.exec(outputs[1] ?? '')?.[0]
       expect(outputs[2]).toContain(`mcp --client ${client} --tools --home ${join(home, '.kiki')} --session ${first}`)
-      expect(outputs[3]).toMatch(/mode [\s\S]*ask: Edit asks you/)
-      expect(outputs[4]).toMatch(/No operations[\s\S]*is paused[\s\S]*is active[\s\S]*is revoked/)
+      expect(outputs[4]).toMatch(/ask: Edit asks you/)
+      expect(outputs[5]).toMatch(/No operations[\s\S]*is paused[\s\S]*is active[\s\S]*is revoked/)
     } finally {
       said = shell('kiki stop')
     }
