@@ -36,5 +36,5 @@ function unique(kinds: readonly Kind[]): Kind[] {
 
 /** A folder's name is not a pattern: its signs stand for themselves. */
 function escapeGlob(path: string): string {
-  return path.replace(/[\\*?[\]{}()!+@]/g, '\\$&')
+  return path.replace(/[\\*?[]/g, '\\$&')
 }

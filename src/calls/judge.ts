@@ -49,7 +49,7 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
   const subject = subjectOf(input)
   Object.assign(facts, { rules, subject })
   if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
-  enforceBelow(workspace, rules, subject, tool)
+  enforceBelow(workspace, rules, subject)
   const decision = { ...decide(facts), ...(script === undefined ? {} : { classes: script.classes }) }
   if (decision.kind !== 'ask') return { decision }
   const kinds = kindsOf(subject, script && prefixesOf(script))
@@ -75,6 +75,7 @@ function subjectOf({ tool, args, script, connection, session, workspace }: Judge
   return {
     ...(script === undefined ? {} : { command: commandMatcher(script) }),
     tool: tool.name,
+    ...(tool.countsAs === undefined ? {} : { countsAs: tool.countsAs }),
     connection: { id: connection.id, name: connection.name },
     workspace: session.workspace,
     targets: (tool.targets?.(args) ?? []).map((target) => targetOf(workspace, target)),
@@ -97,18 +98,11 @@ function targetOf(
 }
 
 /** Deny rules hold where a path is used too: names that are swapped after the decision, files within a folder (FC-P09). */
-function enforceBelow(
-  workspace: Workspace,
-  rules: readonly Rule[],
-  subject: Subject,
-  tool: Pick<Tool, 'name' | 'family'>,
-): void {
-  // What may not be read may not be found by its content either.
-  const names = tool.family === 'search' ? [tool.name, 'Read'] : [tool.name]
+function enforceBelow(workspace: Workspace, rules: readonly Rule[], subject: Subject): void {
   const denying = rules.filter(({ decision, argument }) => decision === 'deny' && argument !== undefined)
   if (denying.length === 0) return
   workspace.refuses = (path) => {
-    const rule = names.map((name) => deniesPath(denying, { ...subject, tool: name }, path)).find((found) => found)
+    const rule = deniesPath(denying, subject, path)
     if (rule === undefined) return undefined
     return new KikiError('permission_denied', `The rule deny ${rule.pattern} (${rule.from}) is about it.`, {
       hint: 'Only the owner can change it, in Kiki.',

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { join, relative, sep } from 'node:path'
-import picomatch from 'picomatch'
 import type { DecisionKind } from './modes.js'
+import { nameGlob, type PathGlob, pathGlob } from './path-glob.js'
 
 /** What a rule's argument pattern is compared with: paths, a shell command, or nothing. */
 export type ArgumentKind = 'paths' | 'command' | 'none'
@@ -11,9 +11,11 @@ export interface Rule {
   decision: DecisionKind
   /** As the owner wrote it. */
   pattern: string
-  tool: picomatch.Matcher
+  tool: (name: string) => boolean
   /** The text in brackets; undefined where the rule is about the tool whatever its arguments. */
   argument: string | undefined
+  /** The same read as a path, of a tool whose arguments are paths. */
+  path: PathPattern | undefined
   /** Name or id of the one connection that it is for. */
   connection: string | undefined
   /** Absolute path of the one workspace that it is for, with what lies in it. */
@@ -42,6 +44,8 @@ export interface Target {
 /** What rules judge: one call. */
 export interface Subject {
   tool: string
+  /** Tools whose deny and ask rules about paths bind this one too: `Read` for what shows or carries content, `Write` for what changes. */
+  countsAs?: readonly string[]
   connection: { id: string; name: string }
   workspace: string
   targets: readonly Target[]
@@ -76,8 +80,9 @@ export function readRule(
   return {
     decision: source.decision,
     pattern: source.pattern.trim(),
-    tool: picomatch(tool.replaceAll('**', '*'), { nobrace: true, noextglob: true }),
+    tool: nameGlob(tool),
     argument,
+    path: argument === undefined || argumentsOf(tool) !== 'paths' ? undefined : readPath(argument),
     connection: source.connection,
     workspace: source.workspace === undefined ? undefined : absolute(source.workspace),
     from,
@@ -103,10 +108,15 @@ export function findRules(rules: readonly Rule[], subject: Subject, decision: De
 }
 
 function isFor(rule: Rule, subject: Omit<Subject, 'targets'>): boolean {
-  if (!rule.tool(subject.tool)) return false
+  if (!rule.tool(subject.tool) && !isForAnother(rule, subject)) return false
   const { id, name } = subject.connection
   if (rule.connection !== undefined && rule.connection !== id && rule.connection !== name) return false
   return rule.workspace === undefined || isWithin(subject.workspace, rule.workspace)
+}
+
+/** A path that may not be read or written is meant whatever tool reads or writes it; an allow is for its own tool only. */
+function isForAnother(rule: Rule, { countsAs = [] }: Omit<Subject, 'targets'>): boolean {
+  return rule.decision !== 'allow' && rule.path !== undefined && countsAs.some(rule.tool)
 }
 
 /** Whether a rule is about a call. An allow has to cover all of it; an ask or a deny only some of it. */
@@ -115,13 +125,15 @@ export function ruleMatches(rule: Rule, subject: Subject): boolean {
   const { argument } = rule
   if (argument === undefined) return true
   if (subject.command !== undefined) return subject.command([argument], rule.decision)
-  const matches = pathMatcher(argument, subject.workspace, rule.decision !== 'allow')
+  const path = rule.path
+  if (path === undefined) return false
+  const matches = (place: string) => matchesPath(path, subject.workspace, place, rule.decision)
   if (rule.decision === 'allow') {
     return subject.targets.length > 0 && subject.targets.every(({ given, real }) => matches(given) && matches(real))
   }
   return subject.targets.some(
     ({ given, real, tree }) =>
-      matches(given) || matches(real) || (tree === true && reachesInto(argument, subject.workspace, real)),
+      matches(given) || matches(real) || (tree === true && reachesInto(path, subject.workspace, real)),
   )
 }
 
@@ -135,34 +147,49 @@ export function deniesPath(rules: readonly Rule[], subject: Omit<Subject, 'targe
   )
 }
 
+/** Where a rule's path pattern stands, and what it matches below that place. */
+interface PathPattern {
+  /** `workspace`: where the call's session works. */
+  from: 'home' | 'root' | 'workspace'
+  glob: PathGlob
+  /** The same with everything in what it names. */
+  below: PathGlob
+  /** It says everything in a folder by itself. */
+  folder: boolean
+}
+
 /**
  * Paths in rules are globs as in .gitignore: `~/…` and `/…` are absolute; one with a slash stands from the workspace; one without
- * means that name at any depth. With `below` what a pattern names includes everything in it: a deny or an ask must not be
- * passed by naming a part. An allow means exactly what it says; `src/` and `src/**` say everything in `src`.
+ * means that name at any depth. A deny or an ask includes everything in what it names: it must not be passed by naming a part. An
+ * allow means exactly what it says; `src/` and `src/**` say everything in `src`.
  */
-function pathMatcher(pattern: string, workspace: string, below: boolean): (path: string) => boolean {
-  const { base, glob } = rooted(pattern, workspace)
-  const options = { dot: true, nonegate: true, noextglob: true }
-  const matches = picomatch(below || pattern.endsWith('/') ? [glob, `${glob}/**`] : [glob], options)
-  return (path) => {
-    const inside = base === '' ? path.slice(1) : isWithin(path, base) ? relative(base, path) : undefined
-    return inside !== undefined && matches(inside.split(sep).join('/'))
-  }
+function readPath(pattern: string): PathPattern {
+  const folder = pattern.endsWith('/')
+  const trimmed = folder ? pattern.slice(0, -1) : pattern
+  const of = (from: PathPattern['from'], glob: string): PathPattern => ({
+    ...{ from, folder, glob: pathGlob(glob), below: pathGlob(`${glob}/**`) },
+  })
+  if (trimmed === '~' || trimmed.startsWith('~/')) return of('home', trimmed.slice(2) || '**')
+  if (trimmed === '' || trimmed.startsWith('/')) return of('root', trimmed.slice(1) || '**')
+  const local = trimmed.startsWith('./') ? trimmed.slice(2) : trimmed
+  return of('workspace', trimmed.includes('/') ? local : `**/${local}`)
+}
+
+function baseOf({ from }: PathPattern, workspace: string): string {
+  return from === 'home' ? homedir() : from === 'root' ? '/' : workspace
+}
+
+function matchesPath(pattern: PathPattern, workspace: string, path: string, decision: DecisionKind): boolean {
+  const base = baseOf(pattern, workspace)
+  if (!isWithin(path, base)) return false
+  const inside = relative(base, path).split(sep).join('/')
+  const below = decision !== 'allow' || pattern.folder
+  return pattern.glob.matches(inside) || (below && pattern.below.matches(inside))
 }
 
 /** Whether the pattern's fixed beginning lies in a folder, so that the folder may hold what it names. */
-function reachesInto(pattern: string, workspace: string, folder: string): boolean {
-  const { base, glob } = rooted(pattern, workspace)
-  const fixed = picomatch.scan(glob).base
-  return isWithin(join(base === '' ? '/' : base, fixed), folder)
-}
-
-function rooted(pattern: string, workspace: string): { base: string; glob: string } {
-  const trimmed = pattern.endsWith('/') ? pattern.slice(0, -1) : pattern
-  if (trimmed === '~' || trimmed.startsWith('~/')) return { base: homedir(), glob: trimmed.slice(2) || '**' }
-  if (trimmed.startsWith('/')) return { base: '', glob: trimmed.slice(1) || '**' }
-  const local = trimmed.startsWith('./') ? trimmed.slice(2) : trimmed
-  return { base: workspace, glob: trimmed.includes('/') ? local : `**/${local}` }
+function reachesInto(pattern: PathPattern, workspace: string, folder: string): boolean {
+  return isWithin(join(baseOf(pattern, workspace), pattern.glob.fixed), folder)
 }
 
 function absolute(path: string): string | undefined {

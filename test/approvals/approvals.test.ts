@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { kindsOf } from '../../src/approvals/kinds.js'
 import { mustBeApproved } from '../../src/operations/claim.js'
+import { readRule, ruleMatches } from '../../src/policy/rules.js'
 import { type ApprovalCore, openApprovals } from './harness.js'
 
 const DAY = 86_400_000
@@ -63,6 +64,25 @@ describe('the same kind for a session', () => {
     expect(core.store.operations.get(live.id)?.status).toBe('waiting_approval')
     expect((await core.approvals.answer(id, { answer: 'approved', by: 'owner' })).changed).toBe(true)
     await live.ended.promise
+  })
+
+  it('AP-04 the rule that "always" makes is about that folder, whatever its name holds', () => {
+    for (const folder of ['/ws/a|b', '/ws/a[1]', '/ws/{a,b}', '/ws/a*?', '/ws/a\\b', '/ws/+(a)', '/ws/(x)']) {
+      const [kind] = kindsOf({ tool: 'Write', targets: [{ given: `${folder}/f`, real: `${folder}/f` }] })
+      const rule = readRule({ decision: 'allow', pattern: kind?.pattern ?? '' }, 'x', () => 'paths')
+      if ('problem' in rule) throw new Error(rule.problem)
+      const fits = (real: string) => {
+        const place = { connection: { id: 'c', name: 'c' }, workspace: '/ws' }
+        return ruleMatches(rule, { tool: 'Write', ...place, targets: [{ given: real, real }] })
+      }
+      expect([folder, fits(`${folder}/g`), fits(`${folder}/sub/g`), fits('/ws/a'), fits('/ws/a1/g')]).toEqual([
+        folder,
+        true,
+        false,
+        false,
+        false,
+      ])
+    }
   })
 
   it('AP-04 of a file it is folder and tool, of a command its prefix, of any other tool its name; signs of patterns stand for themselves', () => {

@@ -61,6 +61,22 @@ describe('rules of config.toml', () => {
     expect((await client.call('Read', { path: 'open.txt' })).isError).toBeFalsy()
   })
 
+  it('PO-02 FC-P09 no other tool shows it or carries it away', async () => {
+    const full = await host.session(connection, { mode: 'full' })
+    const call = (name: string, args: object) => client.call(name, { ...args, _kiki: { ...key(), session_ref: full } })
+    const edit = { old_string: 'nothing like it', new_string: 'x' }
+    for (const refused of [
+      await call('Edit', { path: 'secret.txt', ...edit }),
+      await call('MultiEdit', { path: 'secret.txt', dry_run: true, edits: [edit] }),
+      await call('Write', { path: 's', content: 'x' }),
+      await call('Move', { from: 'secret.txt', to: 'open2.txt' }),
+    ]) {
+      expect(code(refused)).toBe('permission_denied')
+      expect(text(refused)).not.toContain('needle')
+    }
+    expect(readFileSync(join(host.workspace, 'secret.txt'), 'utf8')).toBe('needle\n')
+  })
+
   it('PO-02 a link that is swapped between the decision and the use reaches no denied file', async () => {
     const link = join(host.workspace, 'swapped')
     symlinkSync('open.txt', link)

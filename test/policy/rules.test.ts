@@ -95,6 +95,27 @@ describe('patterns', () => {
     expect(ruleMatches(rule('allow', 'Delete(a/b/secret)'), folder)).toBe(false)
   })
 
+  it('PO-02 FC-P09 a deny about reading binds whatever shows or carries content, one about writing whatever changes; an allow only its tool', () => {
+    const move = subject('Move', '/ws/.env', { countsAs: ['Read', 'Write'] })
+    expect(ruleMatches(rule('deny', 'Read(.env)'), move)).toBe(true)
+    expect(ruleMatches(rule('ask', 'Write(.env)'), move)).toBe(true)
+    expect(ruleMatches(rule('allow', 'Read(.env)'), move)).toBe(false)
+    expect(ruleMatches(rule('deny', 'Read'), move)).toBe(false)
+  })
+
+  it('PO-02 no pattern and no path makes the host wait: matching takes time in proportion to both', () => {
+    const long = subject('Read', `/ws/${'testfixture'.repeat(20_000)}`)
+    const began = performance.now()
+    expect(ruleMatches(rule('deny', 'Read(*src*test*fixture*.json)'), long)).toBe(false)
+    expect(ruleMatches(rule('deny', `Read(${'*a'.repeat(40)})`), subject('Read', `/ws/${'a'.repeat(4000)}b`))).toBe(
+      false,
+    )
+    expect(
+      ruleMatches(rule('deny', `Read(${'**/a/'.repeat(30)}b)`), subject('Read', `/ws/${'a/'.repeat(2000)}c`)),
+    ).toBe(false)
+    expect(performance.now() - began).toBeLessThan(5000)
+  })
+
   it.each(['', 'Edit(', 'Edit)', 'Edit()', 'Ed it', '*(x)', 'mcp__a__b(x)', 'Undo(x)', 'nothing(x)', 'Edit(a) b'])(
     'PO-05 "%s" is told to be no pattern',
     (pattern) => {

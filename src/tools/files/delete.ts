@@ -18,6 +18,7 @@ export const remove = defineTool<z.infer<typeof input>>({
     'and 256 MiB, no pipes, sockets or devices, else it is refused as a whole. Can be undone.',
   effect: 'write',
   family: 'files',
+  countsAs: ['Write'],
   targets: ({ path }) => [{ path, tree: true, follow: false }],
   input,
   async preview(context, { path }) {

@@ -14,6 +14,7 @@ export const edit = defineTool({
   ].join(' '),
   effect: 'write',
   family: 'files',
+  countsAs: ['Read', 'Write'],
   targets: ({ path }) => [{ path }],
   input: z.strictObject({ ...fileFields, ...editFields }),
   preview: async (context, args) => previewEdits(context, args, [toTextEdit(args)], () => ''),

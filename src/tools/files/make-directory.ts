@@ -16,6 +16,7 @@ export const makeDirectory = defineTool<z.infer<typeof input>>({
     'themselves. Can be undone.',
   effect: 'write',
   family: 'files',
+  countsAs: ['Write'],
   targets: ({ path }) => [{ path }],
   input,
   async run(context, args) {

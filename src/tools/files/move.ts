@@ -19,6 +19,7 @@ export const move = defineTool<z.infer<typeof input>>({
     'places must be on one file system. Can be undone.',
   effect: 'write',
   family: 'files',
+  countsAs: ['Read', 'Write'],
   targets: ({ from, to }) => [
     { path: from, tree: true, follow: false },
     { path: to, follow: false },

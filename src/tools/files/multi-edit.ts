@@ -15,6 +15,7 @@ export const multiEdit = defineTool({
   ].join(' '),
   effect: 'write',
   family: 'files',
+  countsAs: ['Read', 'Write', 'Edit'],
   targets: ({ path }) => [{ path }],
   input: z.strictObject({
     ...fileFields,

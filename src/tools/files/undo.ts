@@ -30,6 +30,7 @@ export const undo = defineTool<Input>({
     'since, nothing is undone and the difference is shown. Undo an undo by its id.',
   effect: 'write',
   family: 'files',
+  countsAs: ['Read', 'Write'],
   input,
   async run(context, { operation_id: operationId, since, dry_run: dryRun = false }) {
     if (operationId !== undefined && since !== undefined) throw both()

@@ -28,6 +28,7 @@ export const write = defineTool<Input>({
     'At most 64 MiB. Links out of the workspace are refused. Can be undone.',
   effect: 'write',
   family: 'files',
+  countsAs: ['Read'],
   targets: ({ path }) => [{ path }],
   input,
   preview: (context, args) => previewChange(context, args.path, contentOf(args), true),

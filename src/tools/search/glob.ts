@@ -30,6 +30,7 @@ export const glob = defineTool<Input>({
     'the pattern names the folder (".github/**"). Links are not followed.',
   effect: 'read',
   family: 'search',
+  countsAs: ['Read'],
   targets: ({ path }) => [{ path: path ?? '.' }],
   input,
   async run(context, args) {

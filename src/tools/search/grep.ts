@@ -49,6 +49,7 @@ export const grep = defineTool<Input>({
     'Long lines are cut around the match.',
   effect: 'read',
   family: 'search',
+  countsAs: ['Read'],
   targets: ({ path }) => [{ path: path ?? '.' }],
   input,
   async run(context, args) {
