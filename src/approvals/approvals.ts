@@ -24,6 +24,8 @@ export interface Question {
   kinds: readonly Kind[]
   /** Of the tool, as clients see it (GU-33). */
   definition: string
+  /** Where the places that the arguments name really led when it was asked. */
+  places: readonly string[]
 }
 
 export interface AnswerInput {
@@ -78,7 +80,7 @@ export function createApprovals(deps: ApprovalsDeps) {
     })
 
   /** Within the claiming transaction: the open question of a new operation. @throws KikiError `approval_unavailable` (AP-01). */
-  function ask(row: NewOperation, { decision, kinds, definition }: Question): ApprovalRow {
+  function ask(row: NewOperation, { decision, kinds, definition, places }: Question): ApprovalRow {
     if (consumers.count() === 0) throw unavailable(decision)
     const expiry = deps.expiry()
     const now = clock.now()
@@ -87,7 +89,7 @@ export function createApprovals(deps: ApprovalsDeps) {
       id,
       operation_id: row.id,
       decision: JSON.stringify({ by: decision.by, reason: decision.reason }),
-      kinds: JSON.stringify({ kinds, definition }),
+      kinds: JSON.stringify({ kinds, definition, places }),
       policy_version: row.policy_version,
       asked_at: now,
       expires_at: expiry === undefined ? null : now + expiry,
@@ -184,6 +186,11 @@ export function createApprovals(deps: ApprovalsDeps) {
     ask,
     answer,
     require,
+    /** Real paths that an approved operation was asked about (AP-05); undefined for one that was not asked about. */
+    placesOf(row: Pick<OperationRow, 'approval_id'>): readonly string[] | undefined {
+      const approval = row.approval_id === null ? undefined : store.approvals.get(row.approval_id)
+      return approval && (JSON.parse(approval.kinds) as { places: string[] }).places
+    },
     /** Open questions, oldest first. */
     waiting: (): Asked[] =>
       store.approvals.waiting().map((approval) => ({ approval, operation: require(approval.id).operation })),
@@ -191,7 +198,7 @@ export function createApprovals(deps: ApprovalsDeps) {
     coveredBySession(
       sessionRef: string,
       policyVersion: number,
-      { kinds, definition }: Omit<Question, 'decision'>,
+      { kinds, definition }: Pick<Question, 'kinds' | 'definition'>,
     ): boolean {
       const row = { session_ref: sessionRef, definition, policy_version: policyVersion }
       return kinds.length > 0 && kinds.every(({ key }) => store.approvals.allowsKind({ ...row, kind: key }))
@@ -216,7 +223,7 @@ export function createApprovals(deps: ApprovalsDeps) {
 
 function unavailable({ reason, by }: Decision): KikiError {
   return new KikiError('approval_unavailable', `The owner must approve this, and nobody can be asked now. ${reason}`, {
-    hint: 'Nothing was started. Ask the user to run `kiki open` or `kiki approvals watch`, then call again.',
+    hint: 'Nothing was started. Ask the user to run `kiki approvals watch`, then call again.',
     data: { setting: by },
   })
 }

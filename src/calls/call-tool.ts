@@ -30,6 +30,7 @@ import {
   authenticate,
   findTool,
   inlineWait,
+  mustLeadThere,
   mustNotBeDenied,
   type ParsedCall,
   parseArguments,
@@ -171,8 +172,9 @@ function decidedAgain(
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
     const script = await scriptOf(deps.scripts, tool, args)
-    const { decision } = judge(deps, { tool, args, script, connection, session, profile, workspace })
+    const { decision, places } = judge(deps, { tool, args, script, connection, session, profile, workspace })
     mustNotBeDenied(decision)
+    mustLeadThere(deps.approvals.placesOf(row), places)
     if (decision.kind === 'ask' && row.approval_id === null) throw asksNow(decision)
     return workOf(deps, tool, args, workspace, connection)(live)
   }

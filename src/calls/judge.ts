@@ -35,6 +35,8 @@ export interface Judgement {
   decision: Decision
   /** What an approval of it would cover; only where the owner must be asked. */
   question?: Question
+  /** Where the places that its arguments name really lead now. */
+  places?: readonly string[]
 }
 
 /** The standing policy on one call (PO-03): mode and rules, guards, what the owner approved for the session. */
@@ -51,18 +53,19 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
   if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
   enforceBelow(workspace, rules, subject)
   const decision = { ...decide(facts), ...(script === undefined ? {} : { classes: script.classes }) }
-  if (decision.kind !== 'ask') return { decision }
+  const places = subject.targets.map(({ real }) => real)
+  if (decision.kind !== 'ask') return { decision, places }
   const kinds = kindsOf(subject, script && prefixesOf(script))
-  const question = { decision, kinds, definition: definitionHash(tool) }
+  const question = { decision, kinds, definition: definitionHash(tool), places }
   if (deps.approvals.coveredBySession(session.ref, connection.policyVersion, question)) {
     const covered = decide({ ...facts, approvedForSession: true })
-    if (covered.kind !== 'ask') return { decision: { ...decision, ...covered } }
+    if (covered.kind !== 'ask') return { decision: { ...decision, ...covered }, places }
   }
   if (script !== undefined && decision.by !== 'guard' && nobodyAndAllowed(deps)) {
     const by = 'commands.non_interactive'
     return { decision: { ...decision, kind: 'allow', by, reason: `Nobody can answer, and ${by} says allow.` } }
   }
-  return { decision, question }
+  return { decision, question, places }
 }
 
 /** What `ask` becomes for commands where nobody can answer (CC-02); by default it is refused (AP-01). */

@@ -150,6 +150,18 @@ export function mustNotBeDenied(decision: Decision): void {
   })
 }
 
+/** A yes was for the places that the owner was shown: links and folders may have been swapped since (AP-05). @throws KikiError `conflict`. */
+export function mustLeadThere(asked: readonly string[] | undefined, now: readonly string[] | undefined): void {
+  if (asked === undefined || JSON.stringify(asked) === JSON.stringify(now ?? [])) return
+  throw new KikiError(
+    'conflict',
+    'What its arguments name leads elsewhere than when the owner was asked; nothing ran.',
+    {
+      hint: 'Call it again with a new key: the owner is asked about where it leads now.',
+    },
+  )
+}
+
 /** For a call that was allowed when it was accepted and would have to be asked about by the time it can begin. */
 export function asksNow(decision: Decision): KikiError {
   return new KikiError(

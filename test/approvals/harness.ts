@@ -40,7 +40,7 @@ export async function openApprovals(expiry?: number) {
       const request = core.request(`k${++asked}`)
       if (connection !== undefined) request.connection = core.connections.require(connection)
       if (session !== undefined) request.session = core.sessions.require(session)
-      const question = { decision: request.decision, kinds, definition }
+      const question = { decision: request.decision, kinds, definition, places: [] }
       const claim = await operations.claim({ ...request, ask: (row) => approvals.ask(row, question).id })
       if (claim.kind !== 'new') throw new Error('the key is new')
       return { live: claim.live, id: claim.live.row.approval_id as string }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type CallResult, connectClient, type TestClient } from '../helpers/clients.js'
@@ -197,6 +197,24 @@ describe('what an approval covers', () => {
     const deeper = await client.call('Edit', { path: 'sub/a.txt', old_string: 'x', new_string: '1', _kiki: below })
     expect(operation(deeper).status).toBe('waiting_approval')
     for (const { id } of own) await host.api('DELETE', `/api/policy/rules/${id}`)
+  })
+})
+
+describe('an approval and place', () => {
+  it('AP-05 a link that is put in the way after the question leads a yes nowhere else', async () => {
+    for (const folder of ['d', 'd2']) {
+      mkdirSync(join(host.workspace, folder), { recursive: true })
+      writeFileSync(join(host.workspace, folder, 'x.txt'), folder)
+    }
+    const key = { idempotency_key: `l${++keys}`, wait_ms: 0 }
+    const receipt = await client.call('Write', { path: 'd/x.txt', content: 'new', _kiki: key })
+    const question = await asked()
+    rmSync(join(host.workspace, 'd'), { recursive: true })
+    symlinkSync('d2', join(host.workspace, 'd'))
+    await answer(question.id, 'approve')
+    expect(errorCode(await wait(operation(receipt).operation_id))).toBe('conflict')
+    expect(content('d2/x.txt')).toBe('d2')
+    rmSync(join(host.workspace, 'd'))
   })
 })
 
