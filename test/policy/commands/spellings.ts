@@ -854,6 +854,43 @@ const MORE: readonly Spelling[] = [
   { script: 'cp -r ~/.kiki x', classes: ['file_write', 'secret_access'] },
 ]
 
+/** What bash evaluates where nobody looks for code: array indexes, arithmetic, builtins that run their words. */
+const EVALUATED: readonly Spelling[] = [
+  { script: "a=(['b[$(./evil)]']=1); ls x", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a=([PATH=1]=2); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a+=([PATH=1]=2); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a=(1 2); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a[0]=(1); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a[0]=1; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'PAGER=(./evil); git log', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'GIT_PAGER=(./evil) git log', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a[x y]=1; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "[[ x -eq 'a[$(./evil)]' ]]", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "[[ 'a[$(./evil)]' -lt 1 ]]", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -eq PATH=1 ]]; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ x -ge 1 ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "x='a[$(./evil)]'; [[ x -ne 1 ]]", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -gt $x ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -le "$x" ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ -f y && x -eq 1 ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "declare 'a[$(./evil)]=1'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "declare -a 'a=($(./evil))'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "export -a 'a=(1)'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'typeset -A a', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "readonly 'a=(1)'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'declare -ax a', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "local 'a[0]=1'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "command declare 'a[$(./evil)]=1'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'let PATH=1; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'let x=1', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'let y', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'jobs -x ./evil', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'command builtin jobs -x ./evil', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -eq 1 ]]', classes: ['read_only'] },
+  { script: '[[ -f x && 1 -lt 2 ]]', classes: ['read_only'] },
+  { script: 'jobs -l', classes: ['read_only'] },
+]
+
 /** All of them. */
 export const SPELLINGS: readonly Spelling[] = [
   ...HARMLESS,
@@ -865,6 +902,7 @@ export const SPELLINGS: readonly Spelling[] = [
   ...LOSS,
   ...REACH,
   ...MORE,
+  ...EVALUATED,
 ]
 
 export { HARMLESS }
