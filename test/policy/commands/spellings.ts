@@ -30,7 +30,6 @@ const HARMLESS: readonly Spelling[] = [
   { script: 'git rev-parse --show-toplevel', classes: ['read_only'] },
   { script: 'git ls-files -o --exclude-standard', classes: ['read_only'] },
   { script: 'git blame src/a.ts', classes: ['read_only'] },
-  { script: 'git -C sub status', classes: ['read_only'] },
   { script: 'git --no-pager diff --stat', classes: ['read_only'] },
   { script: 'git -c color.ui=always status', classes: ['read_only'] },
   { script: 'git config --get user.name', classes: ['read_only'] },
@@ -891,6 +890,35 @@ const EVALUATED: readonly Spelling[] = [
   { script: 'jobs -l', classes: ['read_only'] },
 ]
 
+/** Programs that their own options, scripts and settings make run or read something else. */
+const STEERED: readonly Spelling[] = [
+  { script: 'git -C sub status', classes: ['code_execution'] },
+  { script: "sed ':a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed 'b a;:a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed ':a s/hello/.\\/evil/e' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed -e 'b a' -e ':a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed 'b a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed ':a}#x e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: 'apt-config -o x=y dump', classes: ['code_execution', 'unknown'] },
+  { script: "sed ':a;N;$!ba;s/x/y/' f", classes: ['read_only'] },
+  { script: 'apt -o Dir::Bin::dpkg=./evil list', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-get list -oX=./evil', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-get --config-file=x policy', classes: ['code_execution', 'unknown'] },
+  { script: 'apt search --option x=y z', classes: ['code_execution', 'unknown'] },
+  { script: 'apt list -qc x', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-cache -o x=y policy', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-cache --config-file=x show y', classes: ['code_execution', 'unknown'] },
+  { script: 'cd sub && git status', classes: ['read_only', 'code_execution'] },
+  { script: 'env -C sub git log', classes: ['read_only', 'code_execution'] },
+  { script: 'pushd sub; git diff', classes: ['read_only', 'code_execution'] },
+  { script: 'cd . && git status', classes: ['read_only'] },
+  { script: 'cd ~/.ssh && cat *', classes: ['read_only', 'secret_access'] },
+  { script: 'env -C ~/.aws cat config', classes: ['read_only', 'secret_access'] },
+  { script: 'cd ~/.codex; cat *', classes: ['read_only', 'secret_access'] },
+  { script: 'cd /proc/self && cat env*', classes: ['read_only', 'secret_access'] },
+  { script: 'cd / && cat root/.ssh/config', classes: ['read_only', 'secret_access'] },
+]
+
 /** All of them. */
 export const SPELLINGS: readonly Spelling[] = [
   ...HARMLESS,
@@ -903,6 +931,7 @@ export const SPELLINGS: readonly Spelling[] = [
   ...REACH,
   ...MORE,
   ...EVALUATED,
+  ...STEERED,
 ]
 
 export { HARMLESS }
