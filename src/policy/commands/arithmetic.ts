@@ -17,6 +17,7 @@ export function doubtsAboutArithmetic(root: SyntaxNode): string[] {
   for (const node of descendants(root)) {
     if (node.type === 'subscript' && !/\[(?:[@*]|-?\d+)\]$/.test(node.text))
       doubts.push('an array index that runs code')
+    if (isArrayAssignment(node)) doubts.push('an array assignment, which evaluates its indexes')
     if (!isArithmetic(node)) continue
     for (const part of arithmeticParts(node)) {
       if (part.named && !PLAIN.has(part.type)) doubts.push(`arithmetic with a ${part.type.replaceAll('_', ' ')}`)
@@ -29,6 +30,11 @@ export function doubtsAboutArithmetic(root: SyntaxNode): string[] {
     if (!/^\d+$/.test(name) && !numeric.has(name)) doubts.push(`arithmetic on ${name}, whose value Kiki cannot see`)
   }
   return doubts
+}
+
+/** `a=([b[$(x)]]=1)` runs what its index holds, and `PAGER=(x)` sets a variable that has no value of its own. */
+function isArrayAssignment(node: SyntaxNode): boolean {
+  return node.type === 'array' || (node.type === 'variable_assignment' && node.children[0]?.type === 'subscript')
 }
 
 function isArithmetic(node: SyntaxNode): boolean {

@@ -154,10 +154,18 @@ function testWords(node: SyntaxNode, out: Collected): Word[] {
   for (const child of node.children) flatten(child)
   const single = words[0]?.text === '['
   if (single && words.some((word) => /^[<>|&()]+$/.test(word.raw))) out.reasons.push('an operator within [ ]')
-  const compares = words.some((word) => /^-(?:eq|ne|lt|le|gt|ge)$/.test(word.text))
-  if (!single && compares && words.some((word) => !word.known))
+  if (!single && words.some((_word, at) => comparesUnseen(words, at)))
     out.reasons.push('arithmetic on a value that Kiki cannot see')
   return words
+}
+
+/** `[[ x -eq y ]]` evaluates both sides as expressions, which may assign or run code: only numbers do neither. */
+function comparesUnseen(words: readonly Word[], at: number): boolean {
+  if (!/^-(?:eq|ne|lt|le|gt|ge)$/.test(words[at]?.text ?? '')) return false
+  const [before, left] = [words[at - 2]?.raw ?? '', words[at - 1]?.raw ?? '']
+  const [right, after] = [words[at + 1]?.raw ?? '', words[at + 2]?.raw ?? '']
+  const numbers = /^-?\d+$/.test(left) && /^-?\d+$/.test(right)
+  return !(numbers && /^(?:\[\[|\(|!|&&|\|\|)$/.test(before) && /^(?:\]\]|\)|&&|\|\|)$/.test(after))
 }
 
 function visitRedirected(node: SyntaxNode, script: string, out: Collected): void {

@@ -19,6 +19,7 @@ export function reasonsOfCommand(program: string | undefined, words: readonly Wo
   const [first, ...rest] = words
   if (program === undefined) return [`which program runs is known only when the script runs (${first?.raw ?? ''})`]
   const reasons = [...reasonsOfBuiltin(program, rest), ...reasonsOfInput(program, rest)]
+  if (/^[A-Za-z_]\w*\[/.test(first?.raw ?? '')) reasons.push('an assignment to an array')
   if (first !== undefined && first.raw === first.text && RESERVED.test(program)) reasons.push(`a misplaced ${program}`)
   const shadow = SHADOWS[program]
   if (shadow !== undefined && Object.hasOwn(SHADOWS, program)) reasons.push(`${shadow} (${program})`)
@@ -39,14 +40,16 @@ function reasonsOfBuiltin(program: string, rest: readonly Word[]): string[] {
     case 'local':
     case 'export':
     case 'readonly':
-      if (has(/^[-+][a-zA-Z]*[nifF]/)) return [`${program} makes a name stand for another`]
+      if (has(/^[-+][a-zA-Z]*[aAnifF]/)) return [`${program} makes a name stand for another`]
       if (rest.some((word) => !word.known && !word.prefix.includes('=')))
         return [`${program} of a name that Kiki cannot see`]
+      // An index is evaluated, and `(` begins an array even within quotes.
+      if (has(/[[(]/)) return [`${program} of an array`]
       return steeringNames(rest)
     case 'let':
-      return has(/[^\d\s+*/%=()a-zA-Z_-]/) || rest.some((word) => !/^\w+[-+*/%]?=\d+$/.test(word.value))
-        ? ['let evaluates an expression']
-        : []
+      return ['let evaluates an expression']
+    case 'jobs':
+      return has(/^-\w*x/) || rest.some((word) => !word.known) ? ['jobs -x runs a command'] : []
     case 'read':
     case 'mapfile':
     case 'readarray':

@@ -130,6 +130,7 @@ function isPlain(command: SimpleCommand): boolean {
   const assigns = command.words.slice(1).some((word) => /^[A-Za-z_]\w*=/.test(word.text))
   return (
     first?.text === command.program &&
+    !command.words.some((word) => movesElsewhere(command, word)) &&
     !assigns &&
     command.classes.every((one) => one === 'read_only') &&
     command.assignments.every(isHarmlessAssignment) &&
@@ -179,15 +180,52 @@ function isUncertain(word: Word): boolean {
 }
 
 function widens(pattern: Pattern, command: SimpleCommand): boolean {
+  if (choosesOther(pattern, command)) return true
   const head = pattern.head.trim().split(/\s+/).filter(Boolean).map(plainWord)
   const own = unionOf(
     classesOfWords(command.words),
-    [...command.classes].filter((one) => GRAVE.has(one)),
+    command.classes.filter((one) => GRAVE.has(one) || (command.program === 'git' && one === 'code_execution')),
   )
   const fixed = head.length === 0 ? [] : [classesOfWords(head), classesOfWords([...head, plainWord('x')])]
   const reads = fixed.length > 0 && fixed.every((classes) => classes.every((one) => one === 'read_only'))
   if (reads && own.some((one) => one !== 'read_only')) return true
   return own.some((one) => GRAVE.has(one) && !fixed.some((classes) => classes.includes(one)))
+}
+
+// Options of npm and npx that leave alone what runs; npm takes any beginning of an option for it.
+const NPM_HARMLESS =
+  /^(?:-[adDEhlqsSvy]|--(?:all|color|depth|dry-run|force|help|if-present|ignore-scripts|json|long|no-audit|no-color|no-fund|no-save|offline|omit|prefer-offline|production|quiet|save|save-dev|save-exact|silent|verbose|version|yes)(?:=\w*)?)$/
+const STEERS =
+  /^(?:-C.*|-[a-z]*[crp]|-w|-F|--(?:script|shell|prefix|dir|cwd|node|userconf|globalconf|global|location|filter|workspace|config|pnpmfile|use-yarnrc|rc|preload|require|import|loader|package|call|registry|cache|modules|top-level|yarn|bun|env).*)$/
+
+/** Whether a word beyond the pattern's fixed part makes a package manager or `env` run something else. */
+function choosesOther(pattern: Pattern, command: SimpleCommand): boolean {
+  const fixed = pattern.head.trim().split(/\s+/)
+  const program = command.program.toLowerCase()
+  const words = optionsRead(program, command.words)
+  return words.some(
+    (word, at) =>
+      at > 0 && fixed[at] !== word.text && (steersPackages(program, word.value) || movesElsewhere(command, word)),
+  )
+}
+
+/** What stands behind `--`, or behind the program that npx runs, belongs to another program. */
+function optionsRead(program: string, words: readonly Word[]): readonly Word[] {
+  const end = words.findIndex(
+    (word, at) =>
+      at > 0 && (word.text === '--' || (/^(?:npx|pnpx|bunx)$/.test(program) && !word.value.startsWith('-'))),
+  )
+  return end < 0 ? words : words.slice(0, end)
+}
+
+function steersPackages(program: string, word: string): boolean {
+  if (/^(?:npm|npx)$/.test(program)) return word.startsWith('-') && !NPM_HARMLESS.test(word)
+  return /^(?:pnpm|yarn|bun|cnpm|pnpx|bunx)$/.test(program) && STEERS.test(word)
+}
+
+/** `env -C DIR npm test` is the test of another project. */
+function movesElsewhere(command: SimpleCommand, word: Word): boolean {
+  return command.program.toLowerCase() === 'env' && /^-[a-zA-Z0-9]*C|^--c/.test(word.value)
 }
 
 const GRAVE: ReadonlySet<CommandClass> = new Set(['destructive', 'privilege_escalation'])

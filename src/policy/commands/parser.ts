@@ -2,12 +2,12 @@ import { createRequire } from 'node:module'
 import { Language, Parser } from 'web-tree-sitter'
 import { type CommandClass, unionOf } from './classes.js'
 import { collect } from './collect.js'
-import { isElsewhere, looksSecret, normalPath } from './paths.js'
+import { markFolders, markLoss } from './folders.js'
+import { looksSecret } from './paths.js'
 import { refusalsOfText, withoutDisguise } from './precheck.js'
 import { recoveredClasses } from './recover.js'
 import { resolveCommand } from './resolve.js'
 import { type SyntaxNode, toSyntax } from './syntax.js'
-import { classesOfDeleting } from './tables/files.js'
 import { doubtsAboutTokens } from './tokens.js'
 import type { Assignment, ParsedScript, Redirection, SimpleCommand } from './types.js'
 
@@ -106,7 +106,7 @@ function addNested(script: ParsedScript, parent: number, via: readonly string[],
 }
 
 function finish(script: string, built: Building): ParsedScript {
-  const commands = markLoss(built.commands)
+  const commands = markFolders(markLoss(built.commands))
   const opaque = built.reasons.length > 0
   const classes = unionOf(
     built.classes,
@@ -128,25 +128,6 @@ function finish(script: string, built: Building): ParsedScript {
 /** A secret's path in a variable is read by whoever expands it. */
 function classesOfAssignment({ value }: Assignment): CommandClass[] {
   return value !== undefined && looksSecret(value.value) ? ['secret_access'] : []
-}
-
-/** `cd / && rm -rf *`: after a change of folder, what is near is no longer the workspace. */
-function markLoss(commands: readonly SimpleCommand[]): SimpleCommand[] {
-  let folder = '.'
-  return commands.map((command) => {
-    if (/^(?:cd|pushd)$/.test(command.program)) folder = folderAfter(folder, command)
-    if (folder === '.' || !command.classes.includes('file_delete')) return command
-    const near = command.words.slice(1).filter((word) => !word.value.startsWith('-') && !isElsewhere(word.value))
-    const lost = near.flatMap((word) => classesOfDeleting({ ...word, value: `${folder}/${word.value}` }, true))
-    return { ...command, classes: unionOf(command.classes, lost) }
-  })
-}
-
-/** Where relative paths lead after `cd`: an unknown folder may be the home, which is where a bare `cd` goes. */
-function folderAfter(folder: string, command: SimpleCommand): string {
-  const target = command.words.slice(1).find((word) => !/^-./.test(word.value))
-  if (target === undefined || !target.known) return '~'
-  return /^[/~]/.test(target.value) ? target.value : normalPath(`${folder}/${target.value}`)
 }
 
 /** Whether a script surely changes and discloses nothing: what a `read-only` ceiling admits (CC-01). */

@@ -171,6 +171,25 @@ describe('allow', () => {
     expectAll('allow', 'sed -i *', ['sed -i s/a/b/ f'], true)
   })
 
+  it('PO-04 a star covers no option that chooses what a package manager runs, nor another folder', () => {
+    expectAll('allow', 'npm test*', ['npm test', 'npm test --silent', 'npm test -- --prefix x'], true)
+    expectAll(
+      'allow',
+      ['npm test*', 'pnpm test*', 'yarn *', 'env *'],
+      [
+        ...['npm test --script-shell=./evil', 'npm test --script-s ./evil', 'npm test --prefix x', 'npm test -C x'],
+        ...['npm test --node-options=-r=./x', 'env -C x npm test', 'env --chdir=x npm test', 'env -iC x npm test'],
+        ...['pnpm test -C x', 'pnpm test --script-shell=./evil', 'yarn --cwd x test'],
+      ],
+      false,
+    )
+    expectAll('allow', 'npx *', ['npx -p x y', 'npx --call=x y'], false)
+    expectAll('allow', 'npx vitest*', ['npx vitest --run'], true)
+    expectAll('allow', 'npm --prefix web test*', ['npm --prefix web test'], true)
+    expectAll('allow', 'npm --prefix web test*', ['npm --prefix web test --prefix x'], false)
+    expectAll('allow', ['cd *', 'git log*'], ['cd x && git log', 'env -C x git log'], false)
+  })
+
   it('CC-01 a star never stands for what cannot be undone or grants rights', () => {
     expectAll('allow', 'rm *', ['rm -rf dist'], true)
     expectAll('allow', 'rm *', ['rm -rf /', 'rm -rf ~'], false)

@@ -30,7 +30,6 @@ const HARMLESS: readonly Spelling[] = [
   { script: 'git rev-parse --show-toplevel', classes: ['read_only'] },
   { script: 'git ls-files -o --exclude-standard', classes: ['read_only'] },
   { script: 'git blame src/a.ts', classes: ['read_only'] },
-  { script: 'git -C sub status', classes: ['read_only'] },
   { script: 'git --no-pager diff --stat', classes: ['read_only'] },
   { script: 'git -c color.ui=always status', classes: ['read_only'] },
   { script: 'git config --get user.name', classes: ['read_only'] },
@@ -854,6 +853,72 @@ const MORE: readonly Spelling[] = [
   { script: 'cp -r ~/.kiki x', classes: ['file_write', 'secret_access'] },
 ]
 
+/** What bash evaluates where nobody looks for code: array indexes, arithmetic, builtins that run their words. */
+const EVALUATED: readonly Spelling[] = [
+  { script: "a=(['b[$(./evil)]']=1); ls x", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a=([PATH=1]=2); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a+=([PATH=1]=2); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a=(1 2); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a[0]=(1); ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a[0]=1; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'PAGER=(./evil); git log', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'GIT_PAGER=(./evil) git log', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'a[x y]=1; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "[[ x -eq 'a[$(./evil)]' ]]", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "[[ 'a[$(./evil)]' -lt 1 ]]", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -eq PATH=1 ]]; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ x -ge 1 ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "x='a[$(./evil)]'; [[ x -ne 1 ]]", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -gt $x ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -le "$x" ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ -f y && x -eq 1 ]]', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "declare 'a[$(./evil)]=1'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "declare -a 'a=($(./evil))'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "export -a 'a=(1)'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'typeset -A a', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "readonly 'a=(1)'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'declare -ax a', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "local 'a[0]=1'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: "command declare 'a[$(./evil)]=1'", classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'let PATH=1; ls x', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'let x=1', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'let y', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'jobs -x ./evil', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: 'command builtin jobs -x ./evil', classes: ['read_only', 'code_execution', 'unknown'], opaque: true },
+  { script: '[[ 1 -eq 1 ]]', classes: ['read_only'] },
+  { script: '[[ -f x && 1 -lt 2 ]]', classes: ['read_only'] },
+  { script: 'jobs -l', classes: ['read_only'] },
+]
+
+/** Programs that their own options, scripts and settings make run or read something else. */
+const STEERED: readonly Spelling[] = [
+  { script: 'git -C sub status', classes: ['code_execution'] },
+  { script: "sed ':a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed 'b a;:a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed ':a s/hello/.\\/evil/e' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed -e 'b a' -e ':a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed 'b a e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: "sed ':a}#x e ./evil' y", classes: ['code_execution', 'unknown'] },
+  { script: 'apt-config -o x=y dump', classes: ['code_execution', 'unknown'] },
+  { script: "sed ':a;N;$!ba;s/x/y/' f", classes: ['read_only'] },
+  { script: 'apt -o Dir::Bin::dpkg=./evil list', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-get list -oX=./evil', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-get --config-file=x policy', classes: ['code_execution', 'unknown'] },
+  { script: 'apt search --option x=y z', classes: ['code_execution', 'unknown'] },
+  { script: 'apt list -qc x', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-cache -o x=y policy', classes: ['code_execution', 'unknown'] },
+  { script: 'apt-cache --config-file=x show y', classes: ['code_execution', 'unknown'] },
+  { script: 'cd sub && git status', classes: ['read_only', 'code_execution'] },
+  { script: 'env -C sub git log', classes: ['read_only', 'code_execution'] },
+  { script: 'pushd sub; git diff', classes: ['read_only', 'code_execution'] },
+  { script: 'cd . && git status', classes: ['read_only'] },
+  { script: 'cd ~/.ssh && cat *', classes: ['read_only', 'secret_access'] },
+  { script: 'env -C ~/.aws cat config', classes: ['read_only', 'secret_access'] },
+  { script: 'cd ~/.codex; cat *', classes: ['read_only', 'secret_access'] },
+  { script: 'cd /proc/self && cat env*', classes: ['read_only', 'secret_access'] },
+  { script: 'cd / && cat root/.ssh/config', classes: ['read_only', 'secret_access'] },
+]
+
 /** All of them. */
 export const SPELLINGS: readonly Spelling[] = [
   ...HARMLESS,
@@ -865,6 +930,8 @@ export const SPELLINGS: readonly Spelling[] = [
   ...LOSS,
   ...REACH,
   ...MORE,
+  ...EVALUATED,
+  ...STEERED,
 ]
 
 export { HARMLESS }

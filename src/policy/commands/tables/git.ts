@@ -292,7 +292,9 @@ export const GIT: ProgramTable = {
     check: (call) => {
       if (call.words.length === 1 && /^(?:--version|-v)$/.test(call.words[0]?.value ?? '')) return ['read_only']
       const pairs = call.given.options.filter(({ name }) => name === '-c').map(({ value }) => value)
-      return pairs.every((pair) => pair?.static === true && HARMLESS_CONFIG.test(pair.value)) ? [] : RUNS
+      if (!pairs.every((pair) => pair?.static === true && HARMLESS_CONFIG.test(pair.value))) return RUNS
+      // Another repository's own settings name programs (core.fsmonitor), and a client may have written them.
+      return hasOption(call, '-C') ? ['code_execution'] : []
     },
   }),
   ...same(

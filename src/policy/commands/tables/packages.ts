@@ -28,6 +28,15 @@ const asksVersion = (call: Call) => call.words.length === 1 && /^(?:--version|-v
 
 const system = (table: Readonly<Record<string, readonly CommandClass[]>>) =>
   tool([], { operands: 'own', check: byFirst(table) })
+/** Settings of apt, by an option or a file of them, name programs that it runs. */
+function settingApt(call: Call): CommandClass[] {
+  return call.words.some(({ value }) => /^-[a-z]*[oc]|^--[oc]/i.test(value)) ? ['code_execution', 'unknown'] : []
+}
+
+const apt = (table: Readonly<Record<string, readonly CommandClass[]>>) => {
+  const bySub = byFirst(table)
+  return tool([], { operands: 'own', check: (call) => [...bySub(call), ...settingApt(call)] })
+}
 const SYSTEM_INSTALLS: CommandClass[] = ['code_execution', 'package_install', 'network_egress', 'system_change']
 
 const NODE = tool([], {
@@ -89,7 +98,7 @@ export const PACKAGES: ProgramTable = {
   }),
   ...same(
     'apt apt-get aptitude',
-    system({
+    apt({
       'install upgrade dist-upgrade full-upgrade build-dep': SYSTEM_INSTALLS,
       'remove purge autoremove autopurge': ['package_install', 'system_change'],
       update: ['network_egress', 'system_change'],
@@ -98,7 +107,12 @@ export const PACKAGES: ProgramTable = {
       download: ['network_egress', 'file_write'],
     }),
   ),
-  'apt-cache': tool(['read_only'], { options: '-niaq --names-only --installed --no-all-versions', operands: 'text' }),
+  'apt-cache': tool(['read_only'], {
+    options: '-niaq --names-only --installed --no-all-versions',
+    operands: 'text',
+    check: settingApt,
+  }),
+  'apt-config': tool(['unknown'], { check: settingApt }),
   ...same(
     'dpkg rpm',
     tool(['read_only'], {

@@ -43,7 +43,7 @@ function readCommand(text: string): Step {
   if (/[{=dDgGhHnNpPxzF]/.test(letter)) return afterCommand(rest, letter === '{')
   if (/[qQlL]/.test(letter)) return afterCommand(rest.replace(/^\s*\d*/, ''), false)
   if (/[aic]/.test(letter)) return { classes: [], rest: afterText(rest) }
-  if (/[btT:]/.test(letter)) return { classes: [], rest: rest.replace(/^[^;\n}]*/, '') }
+  if (/[btT:]/.test(letter)) return afterLabel(rest, letter === ':')
   if (letter === '#') return { classes: [], rest: rest.replace(/^[^\n]*/, '') }
   if (letter === 's' || letter === 'y') return readSubstitution(rest, letter)
   if (letter === 'w' || letter === 'W') return { classes: writesTo(rest), rest: rest.replace(/^[^\n]*/, '') }
@@ -54,6 +54,12 @@ function readCommand(text: string): Step {
 /** After a command only its end may stand; anything else is not what it seems. */
 function afterCommand(rest: string, opens: boolean): Step {
   return opens || /^\s*(?:$|[;}\n#])/.test(rest) ? { classes: [], rest } : { classes: RUNS, rest: '' }
+}
+
+/** GNU sed ends a label at a blank and reads on: `:a e id` runs `id`. A `}` belongs to a label that is defined. */
+function afterLabel(rest: string, defines: boolean): Step {
+  const label = (defines ? /^[ \t]*[\w.-]+[ \t]*(?=$|[;\n])/ : /^[ \t]*[\w.-]*[ \t]*(?=$|[;\n}])/).exec(rest)?.[0]
+  return label === undefined ? { classes: RUNS, rest: '' } : { classes: [], rest: rest.slice(label.length) }
 }
 
 /** The text of `a`, `i` and `c` goes on over escaped line ends. */
