@@ -2,18 +2,21 @@ import type { CommandClass } from './classes.js'
 import type { Word } from './types.js'
 
 const SECRET_NAMES =
-  /^(?:\.env(?!\.(?:example|sample|template|dist)$)(?:[.-].*|rc)?|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.netrc|_netrc|\.pgpass|\.npmrc|\.pypirc|\.htpasswd|\.git-credentials|\.dockercfg|\.vault-token|\.my\.cnf|credentials(?:\.json|\.toml|\.db)?|shadow-?|gshadow-?|sudoers|.*_history|secrets?\.(?:ya?ml|json|toml)|owner\.token|environ|master\.key|\.boto|\.s3cfg|service[-_]account.*\.json)$/i
+  /^(?:\.env(?!\.(?:example|sample|template|dist)$)(?:[.-].*|rc)?|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.netrc|_netrc|\.pgpass|\.npmrc|\.pypirc|\.htpasswd|\.git-credentials|\.dockercfg|\.vault-token|\.my\.cnf|credentials(?:\.json|\.toml|\.db)?|shadow-?|gshadow-?|sudoers|.*_history|secrets?\.(?:ya?ml|json|toml)|owner\.token|environ|auth\.json|\.claude\.json|master\.key|\.boto|\.s3cfg|service[-_]account.*\.json)$/i
 const SECRET_FOLDERS =
-  /(?:^~|^\/root|^\/(?:home|Users)\/[^/]+)\/\.kiki(?:\/|$)|(?:^|\/)(?:\.ssh|\.aws|\.gnupg|\.azure|\.kube|gcloud|\.password-store|keychains|\.local\/share\/keyrings|\.mozilla|\.docker\/config\.json|gh\/hosts\.yml|sudoers\.d|etc\/ssl\/private|proc\/kcore|dev\/k?mem)(?:\/|$)/i
+  /(?:^~|^\/root|^\/(?:home|Users)\/[^/]+)\/\.kiki(?:\/|$)|(?:^|\/)(?:\.ssh|\.aws|\.codex|run\/secrets|\.gnupg|\.azure|\.kube|gcloud|\.password-store|keychains|\.local\/share\/keyrings|\.mozilla|\.docker\/config\.json|gh\/hosts\.yml|sudoers\.d|etc\/ssl\/private|proc\/kcore|dev\/k?mem)(?:\/|$)/i
 // What a glob might stand for; only a glob that spells out a part of one counts, or `*` would always be a secret.
 const SAMPLES = ['.env', '.env.local', '.netrc', '.npmrc', 'id_rsa', 'id_ed25519', 'id_ecdsa', 'server.pem', 'a.key']
-const FOLDER_SAMPLES = ['.ssh', '.aws', '.gnupg', '.kube']
+const FOLDER_SAMPLES = ['.ssh', '.aws', '.gnupg', '.kube', '.codex']
 
 /** Whether a path looks like one of a secret (PA-06's list and the usual credential stores), by its spelling. */
 export function looksSecret(path: string): boolean {
   const clean = path.replace(/\/+/g, '/').replace(/(?:^|\/)\.(?=\/)/g, '')
   const parts = clean.split('/')
   if (SECRET_NAMES.test(parts.at(-1) ?? '') || SECRET_FOLDERS.test(clean)) return true
+  // These folders hold secrets under names that no list has in full.
+  if (/^\/(?:proc|etc|p[^/]*[*?[{][^/]*|e[^/]*[*?[{][^/]*|run)\//.test(normalPath(clean)) && /[*?[{]/.test(clean))
+    return true
   return parts.some((part, index) => {
     if (!/[*?[{]/.test(part) || !/[^*?[\]{},.]|^\../.test(part)) return false
     const pattern = globPattern(part)

@@ -919,6 +919,42 @@ const STEERED: readonly Spelling[] = [
   { script: 'cd / && cat root/.ssh/config', classes: ['read_only', 'secret_access'] },
 ]
 
+/** Options of programs that else only read: they write files, show secrets or ask a server. */
+const ASIDE: readonly Spelling[] = [
+  { script: 'tar --index-file=x -tvf y.tar', classes: ['file_write', 'unknown'] },
+  { script: 'tar --index-f=x -tf y.tar', classes: ['file_write', 'unknown'] },
+  { script: 'tar -tf y --volno-file=x', classes: ['file_write', 'unknown'] },
+  { script: 'tar --list --file=x.tar', classes: ['read_only'] },
+  { script: 'npm ls --depth=0 --json', classes: ['read_only'] },
+  { script: 'pip list --format=json', classes: ['read_only'] },
+  { script: 'zcat -f x.gz', classes: ['read_only'] },
+  { script: 'netstat -tn', classes: ['read_only'] },
+  { script: 'zstdcat x.zst', classes: ['read_only'] },
+  { script: 'pip --log x list', classes: ['code_execution', 'unknown'] },
+  { script: 'pip list --log=x', classes: ['file_write', 'code_execution', 'unknown'] },
+  { script: 'pip --python ./evil list', classes: ['code_execution', 'unknown'] },
+  { script: 'npm ls --logs-dir=x', classes: ['file_write', 'code_execution', 'unknown'] },
+  { script: 'npm ls --cache=x', classes: ['file_write', 'code_execution', 'unknown'] },
+  { script: 'npm root --lo=x', classes: ['file_write', 'code_execution', 'unknown'] },
+  { script: 'zstdcat -o y x.zst', classes: ['file_write'] },
+  { script: 'zstdcat --rm x.zst', classes: ['file_delete'] },
+  { script: 'pip list -o', classes: ['file_write', 'code_execution', 'network_egress', 'unknown'] },
+  { script: 'pip list -i http://x', classes: ['file_write', 'code_execution', 'network_egress', 'unknown'] },
+  { script: 'pip list --index-url=http://x', classes: ['file_write', 'code_execution', 'network_egress', 'unknown'] },
+  { script: 'cat /proc/self/env?ron', classes: ['secret_access'] },
+  { script: 'cat /etc/sh*', classes: ['secret_access'] },
+  { script: 'ps -o pid,environ', classes: ['secret_access'] },
+  { script: 'cat ~/.codex/auth.json', classes: ['secret_access'] },
+  { script: 'cat ~/.claude.json', classes: ['secret_access'] },
+  { script: 'cat /run/secrets/x', classes: ['secret_access'] },
+  { script: 'getent hosts x', classes: ['network_egress'] },
+  { script: 'getent ahosts x', classes: ['network_egress'] },
+  { script: 'lspci -q', classes: ['network_egress'] },
+  { script: 'ss -tr', classes: ['network_egress'] },
+  { script: 'netstat -t', classes: ['network_egress'] },
+  { script: 'last -d', classes: ['network_egress'] },
+]
+
 /** All of them. */
 export const SPELLINGS: readonly Spelling[] = [
   ...HARMLESS,
@@ -932,6 +968,7 @@ export const SPELLINGS: readonly Spelling[] = [
   ...MORE,
   ...EVALUATED,
   ...STEERED,
+  ...ASIDE,
 ]
 
 export { HARMLESS }

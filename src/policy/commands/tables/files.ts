@@ -92,6 +92,8 @@ function archiving(call: Call): CommandClass[] {
   if (words.some((word) => /^--(?:remove-files|del|recursive-unlink|unlink-first)/.test(word)))
     found.push('file_delete')
   if (words.some((word) => /^(?:-P|--absolute-names)$/.test(word))) found.push('unknown')
+  // tar takes any beginning of a long option, and some write files of their own (--index-file).
+  if (words.some((word) => word.startsWith('--') && !TAR_LONG.test(word))) found.push('file_write', 'unknown')
   const remote = words.some((word) => /^-?f?[\w.@-]+:/.test(word))
   if (remote) found.push('network_egress')
   const lists = (TAR_READS.test(first) && !/[cxrudA]/.test(first)) || words.includes('--list')
@@ -99,6 +101,9 @@ function archiving(call: Call): CommandClass[] {
   if (elsewhere) found.push('unknown')
   return lists ? [...found, 'read_only'] : [...found, 'file_write']
 }
+
+const TAR_LONG =
+  /^--(?:list|extract|get|create|append|update|file|gzip|gunzip|ungzip|bzip2|xz|zstd|lzma|auto-compress|verbose|directory|strip-components|exclude|wildcards|to-stdout|numeric-owner|full-time|totals|keep-old-files|overwrite|utc|help|version|remove-files|absolute-names)?(?:=.*)?$/
 
 const deletes = tool(['file_delete'], {
   operands: 'own',
@@ -171,7 +176,13 @@ const packs = tool(['file_write'], {
 const ARCHIVES: ProgramTable = {
   ...same('tar gtar bsdtar', tool([], { operands: 'own', check: archiving })),
   ...same('gzip gunzip bzip2 bunzip2 xz unxz lzma lz4 compress uncompress zstd unzstd', packs),
-  ...same('zcat gzcat bzcat xzcat lzcat zstdcat', tool(['read_only'])),
+  ...same(
+    'zcat gzcat bzcat xzcat lzcat zstdcat',
+    tool(['read_only'], {
+      options: '-cdfklLqtv --stdout --decompress --force --quiet --verbose --list --test --help --version',
+      adds: { '-o:': ['file_write'], '--rm': ['file_delete'] },
+    }),
+  ),
   zip: tool(['file_write'], {
     options: '-rqju9876543210yvX -x: -i: --recurse-paths --quiet --exclude: --symlinks',
     adds: { '-m --move': ['file_delete'], '-d --delete': ['file_delete'] },

@@ -39,33 +39,57 @@ const apt = (table: Readonly<Record<string, readonly CommandClass[]>>) => {
 }
 const SYSTEM_INSTALLS: CommandClass[] = ['code_execution', 'package_install', 'network_egress', 'system_change']
 
+const NPM_READS =
+  /^(?:-[aglps]|--(?:all|json|long|parseable|global|depth(?:=\w+)?|prod|production|dev|silent|omit(?:=\w+)?|no-color))$/
+const PIP_READS =
+  /^(?:-[lqvV]+|--(?:user|local|editable|not-required|exclude-editable|format(?:=\w+)?|verbose|quiet|version|help|files|all|no-color|no-input|disable-pip-version-check))$/
+const PIP_ASKS = /^-[a-zA-Z]*[oiuf]|^--(?:o|up|in|ex|fi|pre)/
+
+/** Subcommands that only read, with options that could write a log or a cache, ask an index or name a program. */
+function whileReading(harmless: RegExp, check: (call: Call) => readonly CommandClass[]) {
+  return (call: Call): readonly CommandClass[] => {
+    const found = check(call)
+    const odd = call.words.filter(({ value }) => value.startsWith('-') && !harmless.test(value))
+    if (odd.length === 0 || found.length === 0 || !found.every((one) => one === 'read_only')) return found
+    const asks = harmless === PIP_READS && odd.some(({ value }) => PIP_ASKS.test(value))
+    return [...(asks ? (['network_egress'] as const) : []), 'file_write', 'code_execution', 'unknown']
+  }
+}
+
 const NODE = tool([], {
   operands: 'own',
-  check: byFirst(
-    {
-      'install i in ci add update up upgrade isntall install-test it dedupe audit rebuild import link unlink': INSTALLS,
-      'uninstall remove rm un prune': ['file_write', 'file_delete', 'code_execution'],
-      'run run-script test t tst start stop restart build dev lint workspaces workspace': RUNS,
-      'exec x dlx create init innit': INSTALLS,
-      'ls list ll la why explain root prefix bin': ['read_only'],
-      'view info show v outdated search ping whoami': ['network_egress'],
-      'publish unpublish deprecate dist-tag owner access team': ['network_egress', 'code_execution', 'unknown'],
-      'config get set cache pack version': ['file_write', 'code_execution', 'unknown'],
-      'login logout adduser token': ['network_egress', 'secret_access', 'file_write'],
-    },
-    '--prefix -C --dir --cwd --workspace -w --filter -F',
+  check: whileReading(
+    NPM_READS,
+    byFirst(
+      {
+        'install i in ci add update up upgrade isntall install-test it dedupe audit rebuild import link unlink':
+          INSTALLS,
+        'uninstall remove rm un prune': ['file_write', 'file_delete', 'code_execution'],
+        'run run-script test t tst start stop restart build dev lint workspaces workspace': RUNS,
+        'exec x dlx create init innit': INSTALLS,
+        'ls list ll la why explain root prefix bin': ['read_only'],
+        'view info show v outdated search ping whoami': ['network_egress'],
+        'publish unpublish deprecate dist-tag owner access team': ['network_egress', 'code_execution', 'unknown'],
+        'config get set cache pack version': ['file_write', 'code_execution', 'unknown'],
+        'login logout adduser token': ['network_egress', 'secret_access', 'file_write'],
+      },
+      '--prefix -C --dir --cwd --workspace -w --filter -F',
+    ),
   ),
 })
 
 const PYTHON = tool([], {
   operands: 'own',
-  check: byFirst({
-    'install download wheel sync add lock update upgrade tool': INSTALLS,
-    'uninstall remove': ['file_write', 'file_delete'],
-    'list freeze show check inspect tree': ['read_only'],
-    'search index': ['network_egress'],
-    'run shell build publish': ['code_execution', 'network_egress'],
-  }),
+  check: whileReading(
+    PIP_READS,
+    byFirst({
+      'install download wheel sync add lock update upgrade tool': INSTALLS,
+      'uninstall remove': ['file_write', 'file_delete'],
+      'list freeze show check inspect tree': ['read_only'],
+      'search index': ['network_egress'],
+      'run shell build publish': ['code_execution', 'network_egress'],
+    }),
+  ),
 })
 
 export const PACKAGES: ProgramTable = {

@@ -38,13 +38,22 @@ function jqReads(call: Call): CommandClass[] {
   return /\b(?:import|include|modulemeta|input_line_number|halt_error|debug)\b/.test(filter.value) ? ['unknown'] : []
 }
 
+/** A name server is asked where a word asks for it, or the word's value is known only when the script runs. */
+function asking(pattern: RegExp): (call: Call) => CommandClass[] {
+  return ({ words }) => (words.some((word) => !word.known || pattern.test(word.value)) ? ['network_egress'] : [])
+}
+
 const SHOWS: ProgramTable = {
   ...same('cat head tac nl rev cut paste join comm expand unexpand fold fmt cksum sum b2sum md5sum', PLAIN),
   ...same(
     'sha1sum sha224sum sha256sum sha384sum sha512sum shasum md5 od hexdump strings wc cmp numfmt tsort look',
     PLAIN,
   ),
-  ...same('tr getent column colrm zgrep zcmp diffstat pr', PLAIN),
+  ...same('tr column colrm zgrep zcmp diffstat pr', PLAIN),
+  getent: tool(['read_only'], { check: asking(/hosts|^net|^-s|^--s/) }),
+  lspci: tool(['read_only'], { operands: 'text', check: asking(/^-\w*[qQ]/) }),
+  last: tool(['read_only'], { operands: 'text', check: asking(/^-\w*d|^--d/) }),
+  who: tool(['read_only'], { operands: 'text', check: asking(/^--l/) }),
   diff: tool(['read_only']),
   ...same('diff3 sdiff colordiff', tool(['read_only', 'unknown'])),
   tail: tool(['read_only'], {
@@ -53,14 +62,15 @@ const SHOWS: ProgramTable = {
       '-fFqvzr0123456789 -c: -n: -s: --follow? --lines: --bytes: --pid: --quiet --silent --retry --sleep-interval: --verbose --zero-terminated',
   }),
   ...same('ls dir vdir stat du df pwd realpath readlink basename dirname pathchk namei lsblk lsof findmnt', NAMES),
-  ...same('whoami id groups uname nproc arch tty uptime free pgrep pidof pstree who w users last logname', TEXT),
-  ...same('echo true false : seq expr factor cal yes sleep tput locale getconf lscpu lsmem lspci lsusb lsmod', TEXT),
+  ...same('whoami id groups uname nproc arch tty uptime free pgrep pidof pstree w users logname', TEXT),
+  ...same('echo true false : seq expr factor cal yes sleep tput locale getconf lscpu lsmem lsusb lsmod', TEXT),
   ...same('which whereis type whatis apropos dircolors vmstat iostat mpstat sw_vers vm_stat', TEXT),
   printf: tool(['read_only'], { operands: 'text' }),
   // Without a dash, `e` shows the environment of each process.
   ps: tool(['read_only'], {
     operands: 'text',
-    check: ({ words }) => (words.some(({ value }) => /^[a-zA-Z]*e|^-\w*E/.test(value)) ? ['secret_access'] : []),
+    check: ({ words }) =>
+      words.some(({ value }) => /^[a-zA-Z]*e|^-\w*E|environ/.test(value)) ? ['secret_access'] : [],
   }),
   ...same(
     'base64 base32',

@@ -40,6 +40,15 @@ function declaring(call: Call): CommandClass[] {
     : ['unknown']
 }
 
+/** Addresses are looked up at a name server: ss does so when told to, the others unless told not to. */
+function naming({ program, words }: Call): CommandClass[] {
+  const asks =
+    program === 'ss'
+      ? words.some(({ value }) => /^-\w*r|^--r/.test(value))
+      : !words.some(({ value }) => /^-\w*n|^--numeric$/.test(value))
+  return asks ? ['network_egress'] : []
+}
+
 const PROCESSES: ProgramTable = {
   ...same('kill pkill killall killall5 skill snice renice fuser xkill', tool([], { operands: 'own', check: killing })),
   ...same('bg fg disown', tool(['process_control'])),
@@ -87,6 +96,7 @@ const MACHINE: ProgramTable = {
       options: '-tulnparesx4o6iWHmZ',
       adds: { '-K -D: -F:': ['unknown', 'process_control'] },
       operands: 'text',
+      check: naming,
     }),
   ),
   ...same('crontab at batch atq atrm cron anacron', tool(['system_change', 'code_execution'])),
