@@ -7,6 +7,8 @@ import { type Deferred, deferred } from '../lib/async.js'
 /** Where the launcher connects a child's output to: a Unix socket in a folder that only this user may enter. */
 export interface Door {
   address: string
+  /** The folder that the socket is in; a launcher makes its named pipes there. */
+  folder: string
   token: string
   /** The connection that becomes stream `n` (1 or 2) of a child, paused. Rejects when the door closes. */
   expect(id: number, n: 1 | 2): Promise<Socket>
@@ -19,6 +21,10 @@ export interface Door {
 const MAX_ADDRESS_BYTES = 100
 /** `<token> <child id> <n>\n` is shorter. */
 const MAX_HEADER_BYTES = 128
+/** A connection that has not announced itself by then is no launcher's. */
+const HEADER_MS = 5000
+/** What a sandbox can hold open here at most. */
+const MAX_CONNECTIONS = 500
 
 /** @param dir made with mode 0700 where missing. */
 export async function openDoor(dir: string, onError: (error: Error) => void): Promise<Door> {
@@ -38,6 +44,7 @@ export async function openDoor(dir: string, onError: (error: Error) => void): Pr
       waiter.resolve(socket)
     })
   })
+  server.maxConnections = MAX_CONNECTIONS
   server.on('error', onError)
   const direct = path.join(folder, 's')
   const short = Buffer.byteLength(direct) <= MAX_ADDRESS_BYTES
@@ -51,6 +58,7 @@ export async function openDoor(dir: string, onError: (error: Error) => void): Pr
 
   return {
     address,
+    folder,
     token,
     expect(id, n) {
       const waiter = deferred<Socket>()
@@ -72,10 +80,13 @@ export async function openDoor(dir: string, onError: (error: Error) => void): Pr
 
 function readHeader(socket: Socket, onHeader: (header: string) => void): void {
   let seen = Buffer.alloc(0)
+  const late = setTimeout(() => socket.destroy(), HEADER_MS)
+  socket.once('close', () => clearTimeout(late))
   const onData = (chunk: Buffer): void => {
     seen = Buffer.concat([seen, chunk])
     const end = seen.indexOf(0x0a)
     if (end < 0 && seen.length <= MAX_HEADER_BYTES) return
+    clearTimeout(late)
     socket.pause()
     socket.off('data', onData)
     if (end < 0 || end > MAX_HEADER_BYTES) return void socket.destroy()

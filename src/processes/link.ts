@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { deferred, settledWithin } from '../lib/async.js'
-import { type KikiError, messageOf } from '../lib/errors.js'
+import { KikiError, messageOf, systemCode } from '../lib/errors.js'
 import { createSplitter } from '../lib/json-lines.js'
 import type { Log } from '../lib/log.js'
 import { type Door, openDoor } from './door.js'
 import { launcherLost, stopping } from './failures.js'
-import type { FromLauncher, ToLauncher } from './protocol.js'
+import { type FromLauncher, MESSAGE, type ToLauncher } from './protocol.js'
 
 /** The host's end of one running launcher. */
 export interface Link {
@@ -14,6 +14,12 @@ export interface Link {
   /** Who hears the launcher's messages about a child, by its id. */
   children: Map<number, { onMessage(message: FromLauncher): void; onLost(why: KikiError): void }>
   send(message: ToLauncher): void
+  /** Its children live in a world of their own (a sandbox): their numbers say nothing here, and its end is theirs. */
+  confined: boolean
+  /** Ends the launcher at once, and with a sandbox everything in it. Each child is told that it was ended, and why. */
+  kill(why: string): void
+  /** Of the launcher, or of what confines it; undefined where it could not be started. */
+  pid: number | undefined
   /** Settles when the launcher is gone and every child was told. */
   lost: Promise<void>
   /** Ends every child and the launcher, within 2 s. */
@@ -21,10 +27,18 @@ export interface Link {
 }
 
 export interface LinkOptions {
+  /** For the door's folder. */
   dir: string
   log: Log
+  confined: boolean
+  /** How the launcher is started, and by which path it reaches the door (from within a sandbox by another). */
+  start(door: Pick<Door, 'folder' | 'address'>): LauncherStart
+}
+
+export interface LauncherStart {
+  argv: readonly [string, ...string[]]
   env: Record<string, string>
-  launcherPath: string
+  address: string
 }
 
 /** After this a launcher that was asked to end is killed; the host ends the children itself then. */
@@ -36,10 +50,11 @@ const MAX_MESSAGE_BYTES = 64 * 1024
 export async function openLink(options: LinkOptions): Promise<Link> {
   const { log } = options
   const door = await openDoor(options.dir, (error) => log.debug({ error: error.message }, 'a child connection failed'))
-  const launcher = spawn(process.execPath, ['--max-old-space-size=64', options.launcherPath], {
+  const { argv, env, address } = options.start(door)
+  const launcher = spawn(argv[0], argv.slice(1), {
     // Not the owner's folder: a process that stands in it would keep it from being unmounted.
     cwd: '/',
-    env: options.env,
+    env,
     // A session of its own: Ctrl-C in the host's terminal is the host's to handle.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -47,6 +62,7 @@ export async function openLink(options: LinkOptions): Promise<Link> {
   const children: Link['children'] = new Map()
   const lost = deferred<void>()
   let closing = false
+  let killed: string | undefined
 
   const tell = (message: FromLauncher): void => {
     // While it closes, a child's end says nothing about the child: all are told below.
@@ -57,25 +73,34 @@ export async function openLink(options: LinkOptions): Promise<Link> {
     if (ended) return
     ended = true
     door.close()
-    const why = closing ? stopping() : launcherLost(detail)
-    if (!closing) log.error({ detail, children: children.size }, 'the launcher ended unexpectedly')
+    const why = killed !== undefined ? endedWithSandbox(killed) : closing ? stopping() : launcherLost(detail)
+    if (!closing && killed === undefined)
+      log.error({ detail, children: children.size }, 'the launcher ended unexpectedly')
     for (const child of children.values()) child.onLost(why)
     children.clear()
     lost.resolve()
   }
-  listen(launcher, { tell, end, log })
+  const kill = (why: string): void => {
+    if (ended) return
+    killed ??= why
+    endGroup(launcher)
+  }
+  listen(launcher, { tell, end, kill, log })
   const { stdin } = launcher
   const send = (message: ToLauncher): void => void stdin.write(`${JSON.stringify(message)}\n`)
-  send({ type: 'hello', address: door.address, token: door.token })
+  send({ type: 'hello', address, token: door.token })
   return {
     door,
     children,
     send,
+    pid: launcher.pid,
+    confined: options.confined,
+    kill,
     lost: lost.promise,
     async close() {
       closing = true
       stdin.end()
-      if (!(await settledWithin(lost.promise, CLOSE_MS))) launcher.kill('SIGKILL')
+      if (!(await settledWithin(lost.promise, CLOSE_MS))) endGroup(launcher)
       await lost.promise
     },
   }
@@ -83,13 +108,17 @@ export async function openLink(options: LinkOptions): Promise<Link> {
 
 function listen(
   launcher: ChildProcess & { stdin: Writable; stdout: Readable; stderr: Readable },
-  on: { tell(message: FromLauncher): void; end(detail: string): void; log: Log },
+  on: { tell(message: FromLauncher): void; end(detail: string): void; kill(why: string): void; log: Log },
 ): void {
   const splitter = createSplitter({
     separator: 0x0a,
     maxBytes: MAX_MESSAGE_BYTES,
-    onPiece: (line) => on.tell(JSON.parse(line.toString('utf8')) as FromLauncher),
-    onTooLong: () => on.log.error({}, 'the launcher said more than fits one message'),
+    onPiece(line) {
+      const message = readMessage(line.toString('utf8'))
+      if (message !== undefined) on.tell(message)
+      else on.kill('its launcher said what no launcher says')
+    },
+    onTooLong: () => on.kill('its launcher said more than fits one message'),
   })
   launcher.stdout.on('data', (chunk: Buffer) => splitter.push(chunk))
   launcher.stderr.on('data', (chunk: Buffer) =>
@@ -99,4 +128,35 @@ function listen(
   launcher.stdin.on('error', (error) => on.log.debug({ error: messageOf(error) }, 'a message to the launcher failed'))
   launcher.once('error', (error) => on.end(messageOf(error)))
   launcher.once('close', (code, signal) => on.end(signal === null ? `exit code ${code}` : signal))
+}
+
+/** A sandbox's commands can write where its launcher does: what is no message must not reach further than here. */
+function readMessage(line: string): FromLauncher | undefined {
+  const parsed = MESSAGE.safeParse(parse(line))
+  return parsed.success ? parsed.data : undefined
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    // It is told as no message.
+    return undefined
+  }
+}
+
+/** With a sandbox, what confines the launcher is ended, and by that everything in it. */
+function endGroup(launcher: ChildProcess): void {
+  if (launcher.pid === undefined || launcher.exitCode !== null || launcher.signalCode !== null) return
+  try {
+    process.kill(-launcher.pid, 'SIGKILL')
+  } catch (error) {
+    if (systemCode(error) !== 'ESRCH') throw error
+  }
+}
+
+function endedWithSandbox(why: string): KikiError {
+  return new KikiError('cancelled', `It was ended together with everything beside it: ${why}.`, {
+    hint: 'Call again to repeat it; inspect the target first.',
+  })
 }

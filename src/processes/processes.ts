@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { settledWithin } from '../lib/async.js'
 import type { Log } from '../lib/log.js'
 import { type Child, type SpawnOptions, spawnChild } from './children.js'
+import { type CommandSpawnOptions, type RunningCommand, spawnCommand } from './command.js'
 import { allowedEnvironment } from './environment.js'
 import { cancelled, stopping } from './failures.js'
 import { type Link, openLink } from './link.js'
@@ -50,6 +51,8 @@ export interface ChildProcesses extends Processes {
    * @throws as {@link Processes.run}, and what `beforeExec` throws.
    */
   spawn(options: SpawnOptions): Promise<Child>
+  /** Starts a command with the owner's own rights, beside no other. @throws as {@link spawn}. */
+  command(options: CommandSpawnOptions): Promise<RunningCommand>
 }
 
 export interface ProcessesOptions {
@@ -67,16 +70,27 @@ const STDERR_BYTES = 64 * 1024
 /** How long output may stay open after the whole group ended: only a process that left its group can hold it. */
 const DRAIN_MS = 500
 
+/** The launcher needs little memory, and must not take more. */
+export function launcherCommand(launcherPath: string): readonly [string, ...string[]] {
+  return [process.execPath, '--max-old-space-size=64', launcherPath]
+}
+
+/** The compiled launcher beside this file. */
+export function launcherFile(): string {
+  return fileURLToPath(new URL('./launcher.js', import.meta.url))
+}
+
 /** Nothing is started before the first run. After a launcher died, the next run starts a new one. */
 export function createProcesses(options: ProcessesOptions): ChildProcesses {
   const env = allowedEnvironment(options.env)
-  const launcherPath = options.launcherPath ?? fileURLToPath(new URL('./launcher.js', import.meta.url))
+  const launcherPath = options.launcherPath ?? launcherFile()
   let link: Promise<Link> | undefined
   let closed = false
   let lastId = 0
 
   const currentLink = (): Promise<Link> => {
-    link ??= openLink({ dir: options.dir, log: options.log, env, launcherPath }).then((opened) => {
+    const start = ({ address }: { address: string }) => ({ argv: launcherCommand(launcherPath), env, address })
+    link ??= openLink({ dir: options.dir, log: options.log, confined: false, start }).then((opened) => {
       void opened.lost.then(() => {
         link = undefined
       })
@@ -84,18 +98,26 @@ export function createProcesses(options: ProcessesOptions): ChildProcesses {
     })
     return link
   }
-  const spawn = async (child: SpawnOptions): Promise<Child> => {
+  const openFor = async (signal: AbortSignal): Promise<Link> => {
     if (closed) throw stopping()
-    if (child.signal.aborted) throw cancelled()
-    const opened = await currentLink().catch((error: unknown) => {
+    if (signal.aborted) throw cancelled()
+    return currentLink().catch((error: unknown) => {
       link = undefined
       throw error
     })
+  }
+  const spawn = async (child: SpawnOptions): Promise<Child> => {
+    const opened = await openFor(child.signal)
     lastId += 1
     return spawnChild(opened, lastId, env, child)
   }
   return {
     spawn,
+    async command(command) {
+      const opened = await openFor(command.signal)
+      lastId += 1
+      return spawnCommand(opened, lastId, env, command)
+    },
     run: (run) => runToEnd(spawn, run),
     async close() {
       closed = true

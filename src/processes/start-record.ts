@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { systemCode } from '../lib/errors.js'
+import { killAllNow } from './members.js'
 
 /** What identifies a child for certain, also after the host that started it died (GU-02, GU-05). */
 export interface StartRecord {
@@ -7,6 +8,8 @@ export interface StartRecord {
   pid: number
   /** As {@link startTimeOf} gives it. */
   startTime: string
+  /** Where it is a command: by this everything that belongs to it is known (members.ts). */
+  mark?: number
 }
 
 /**
@@ -21,14 +24,16 @@ export function startTimeOf(pid: number): string | undefined {
 
 /**
  * Kills (SIGKILL) the recorded process group if the process is still the one that was recorded: both pid and start time
- * match, and it still leads its group (GU-05).
+ * match, and it still leads its group (GU-05). Whatever carries the record's mark is killed in any case: nothing else has it.
  * @returns whether a group was killed.
  */
 export function endIfSame(record: StartRecord): boolean {
-  const stat = statOf(record.pid)
-  if (stat === undefined || stat.startTime !== record.startTime || stat.group !== record.pid) return false
+  const { pid, mark } = record
+  if (mark !== undefined) killAllNow({ pid, mark, over: true })
+  const stat = statOf(pid)
+  if (stat === undefined || stat.startTime !== record.startTime || stat.group !== pid) return false
   try {
-    return process.kill(-record.pid, 'SIGKILL')
+    return process.kill(-pid, 'SIGKILL')
   } catch (error) {
     // It ended between the look and the kill.
     if (systemCode(error) === 'ESRCH') return false
