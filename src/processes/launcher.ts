@@ -63,20 +63,22 @@ function startLauncher(input: NodeJS.ReadStream, output: Writable): void {
     kept.delete(id)
   }
 
+  const end = (entry: Entry): void => {
+    if (entry.ending) return
+    entry.ending = true
+    entry.started?.end()
+  }
+
   const handle = (message: ToLauncher): void => {
-    if (message.type === 'hello') {
-      Object.assign(place, { address: message.address, token: message.token })
-      return
-    }
-    if (message.type === 'spawn') return spawn(message)
-    if (message.type === 'opened') return opened(message.id)
-    const entry = entries.get(message.id)
-    if (entry === undefined) return
-    if (message.type === 'go') entry.started?.go()
-    else if (message.type === 'signal') entry.started?.signal(message.signal)
-    else if (!entry.ending) {
-      entry.ending = true
-      entry.started?.end()
+    if (message.type === 'hello') Object.assign(place, { address: message.address, token: message.token })
+    else if (message.type === 'spawn') spawn(message)
+    else if (message.type === 'opened') opened(message.id)
+    else {
+      const entry = entries.get(message.id)
+      if (entry === undefined) return
+      if (message.type === 'go') entry.started?.go()
+      else if (message.type === 'signal') entry.started?.signal(message.signal)
+      else end(entry)
     }
   }
 
