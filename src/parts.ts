@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { createApprovals } from './approvals/approvals.js'
 import { createAudit } from './audit/audit.js'
 import { openAuditFiles } from './audit/head-file.js'
@@ -25,11 +26,17 @@ import { createSettings } from './lifecycle/settings.js'
 import { createOperations } from './operations/operations.js'
 import { recover } from './operations/recovery.js'
 import { prune } from './operations/retention.js'
-import { createProcesses } from './processes/processes.js'
+import { createBackground } from './processes/background.js'
+import { type ChildRecords, createChildRecords } from './processes/child-records.js'
+import { allowedEnvironment } from './processes/environment.js'
+import { createOutputs, type OutputLimits, type Outputs } from './processes/output/outputs.js'
+import { createProcesses, launcherCommand, launcherFile } from './processes/processes.js'
+import { createSandboxes } from './sandbox/sandboxes.js'
 import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
+import { createShell } from './tools/shell/shell.js'
 import { changeLocks, leaveChangeLocks } from './workspace/change-lock.js'
 import { createHomeFence } from './workspace/fence.js'
 
@@ -102,7 +109,8 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
   const sessions = createSessions({ store, clock, connections, profiles: () => settings.current().profiles, fence })
-  const operations = createOperations({ store, audit, clock, events, log, bootId })
+  const outputs = createOutputs({ dir: paths.output, limits: () => outputLimits(settings.current()), log })
+  const operations = createOperations({ store, audit, clock, events, log, bootId, outputs })
   const lifecycle = createLifecycle({
     store,
     audit,
@@ -112,6 +120,7 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     sessions,
     operations,
     changesFolder: paths.changes,
+    outputs,
   })
   const approvals = createApprovals({
     ...{ store, audit, clock, events, log, operations, rules },
@@ -119,8 +128,22 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     dispatch: (row) => runClaimed(gate, row),
   })
   const processes = createProcesses({ dir: paths.run, log, env: environment() })
+  const children = createChildRecords({ store, clock })
+  const background = createBackground({ store, outputs, clock, log })
+  const sandboxes = createSandboxes({
+    ...{ processes, children, log, config: settings.current, dir: paths.run, platform: process.platform },
+    ...{ env: allowedEnvironment(environment()), launcher: launcherCommand(launcherFile()) },
+    programFolder: fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, ''),
+  })
+  const shell = createShell({
+    ...{ processes, sandboxes, children, outputs, background, config: settings.current },
+    hostEnvironment: environment(),
+  })
+  shell.followGrants({ events, connections, sessions })
   undo.push(
     () => processes.close(),
+    () => sandboxes.closeAll(),
+    () => background.end(() => true).then(() => undefined),
     () => lifecycle.stopAll(),
   )
   const gate: GateDeps = {
@@ -134,6 +157,7 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     sessions,
     operations,
     processes,
+    shell,
     rate: createRateLimit(clock),
     clock,
     log,
@@ -141,15 +165,24 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     changesFolder: paths.changes,
     externalClients: config.experimental.external_clients,
   }
-  return { fence, rules, settings, connections, sessions, operations, lifecycle, approvals, processes, gate }
+  return {
+    ...{ fence, rules, settings, connections, sessions, operations, lifecycle, approvals, processes, gate },
+    ...{ outputs, children, sandboxes, background },
+  }
 }
 
 type Records = ReturnType<typeof openRecords>
-type PastParts = Records & Pick<Opening, 'clock' | 'paths' | 'undo'> & { gate: GateDeps; bootId: string }
+type PastParts = Records &
+  Pick<Opening, 'clock' | 'paths' | 'undo'> & {
+    gate: GateDeps
+    bootId: string
+    outputs: Outputs
+    children: ChildRecords
+  }
 
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: PastParts): Promise<void> {
-  const { store, audit, clock, events, log, bootId, paths, gate, undo } = parts
+  const { store, audit, clock, events, log, bootId, paths, gate, undo, outputs, children } = parts
   await store.commits.vital(() => {
     store.boots.begin(bootId, process.pid, clock.now())
     audit.started({ boot: bootId, pid: process.pid, version: readVersion() })
@@ -160,7 +193,11 @@ async function settlePast(parts: PastParts): Promise<void> {
       audit.append({ actor: 'host', action: 'host.stopped', detail: { boot: bootId } })
     }),
   )
+  await store.commits.durable(() => store.processes.loseRunning(clock.now()))
+  const left = await children.endLeft()
+  if (left > 0) log.warn({ children: left }, 'what an earlier host had started was still there and was ended')
   const { accepted, waiting, unknown } = await recover({
+    outputs,
     store,
     audit,
     clock,
@@ -191,11 +228,13 @@ function keepPruning({
   log,
   paths,
   config,
-}: Pick<Opening, 'clock' | 'paths' | 'config'> & Pick<Records, 'store' | 'log'>): Step {
+  outputs,
+}: Pick<Opening, 'clock' | 'paths' | 'config'> & Pick<Records, 'store' | 'log'> & { outputs: Outputs }): Step {
   let stopped = false
   const retention = { days: config.retention.days, tombstoneDays: config.retention.tombstone_days }
   const run = async () => {
-    while (!stopped && (await prune({ store, clock, changesFolder: paths.changes }, retention))) await nextTurn()
+    while (!stopped && (await prune({ store, clock, changesFolder: paths.changes, outputs }, retention)))
+      await nextTurn()
   }
   const start = () => void run().catch((error: unknown) => log.error({ error: messageOf(error) }, 'pruning failed'))
   const timer = setInterval(start, PRUNE_EVERY_MS)
@@ -205,6 +244,12 @@ function keepPruning({
     stopped = true
     clearInterval(timer)
   }
+}
+
+const MB = 1024 * 1024
+
+function outputLimits({ storage }: Config): OutputLimits {
+  return { operation: storage.operation_output_mb * MB, total: storage.total_output_mb * MB }
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))

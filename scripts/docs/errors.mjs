@@ -30,6 +30,7 @@ const WHEN = {
   outcome_unknown: 'it had begun when the host died; look at the target, since it never runs again by itself',
   upstream_unavailable: 'the other side does not answer: no host runs, or a server that Kiki uses is away',
   sandbox_unavailable: 'the confinement that the connection requires does not work here',
+  command_failed: 'a command ran and ended with another exit code than 0, or by a signal',
   internal_error: 'Kiki made a mistake; the log has the details under the id that the answer names',
 }
 

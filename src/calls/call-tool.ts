@@ -16,6 +16,7 @@ import type { Processes } from '../processes/processes.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
+import type { Shell } from '../tools/shell/shell.js'
 import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
@@ -43,6 +44,7 @@ export interface GateDeps extends AuthenticateDeps {
   sessions: Sessions
   operations: Operations
   processes: Processes
+  shell: Shell
   rate: RateLimit
   rules: StandingRules
   approvals: Approvals
@@ -190,6 +192,9 @@ function workOf(deps: GateDeps, tool: Tool, args: unknown, workspace: Workspace,
       journal: live.journal,
       changes: createSessionChanges(deps, live.sessionRef),
       processes: deps.processes,
+      session: { ref: live.sessionRef, connectionId: connection.id, policyVersion: connection.policyVersion },
+      grant: connection.grant,
+      shell: deps.shell,
       signal: live.controller.signal,
       progress: (message: string) => tellProgress(live, message),
       limits: { inlineText: connection.grant.inline_text_limit },

@@ -1,8 +1,4 @@
-import { isShared } from '../exposure/catalog.js'
-import type { Connection } from '../grants/connections.js'
 import { KikiError } from '../lib/errors.js'
-import { findNative } from '../tools/catalog.js'
-import { BASH } from '../tools/shell/bash-shape.js'
 import type { Tool } from '../tools/tool.js'
 import type { GateDeps } from './call-tool.js'
 import { type DescribedScript, describeScript, scriptOf } from './command.js'
@@ -40,7 +36,7 @@ export async function explainCall(
   const connection = deps.connections.require(session.connectionId)
   const described: Pick<Explanation, 'command'> = {}
   try {
-    const tool = toolNamed(authenticate(deps, { connectionId: connection.id, holder: 'owner' }), name)
+    const tool = findTool(authenticate(deps, { connectionId: connection.id, holder: 'owner' }), name)
     const args = argumentsFor(tool, argument)
     const script = await scriptOf(deps.scripts, tool, args)
     if (script !== undefined) described.command = describeScript(script)
@@ -56,28 +52,17 @@ export async function explainCall(
   }
 }
 
-/** Commands are explained before the tool that runs them is there. */
-function toolNamed(connection: Connection, name: string): Omit<Tool, 'run'> {
-  if (findNative(name) !== undefined || name !== BASH.name) return findTool(connection, name)
-  if (connection.grant.allow_commands && isShared(BASH, connection, undefined)) return BASH as Omit<Tool, 'run'>
-  const setting = connection.grant.allow_commands ? 'connection.tools' : 'connection.allow_commands'
-  throw new KikiError('tool_unavailable', `This connection shares no ${name} (${setting}).`, {
-    hint: 'Share it with `kiki connections set`.',
-    data: { setting },
-  })
-}
-
 /** A person names a path; what else the tool needs does not bear on the decision, unless it is given. */
 function argumentsFor(tool: Omit<Tool, 'run'>, argument: ExplainInput['argument']): unknown {
-  if (typeof argument === 'object') {
-    const parsed = tool.input.safeParse(argument)
+  const given = typeof argument === 'string' && tool.command !== undefined ? { command: argument } : argument
+  if (typeof given === 'object') {
+    const parsed = tool.input.safeParse(given)
     if (parsed.success) return parsed.data
     throw new KikiError('invalid_arguments', `${tool.name} would refuse these arguments.`, {
       hint: 'Give all that it needs, as JSON, or only the path.',
       data: { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) },
     })
   }
-  if (tool.command !== undefined && argument !== undefined) return tool.input.parse({ command: argument })
-  if (argument === undefined) return { path: '.', from: '.', to: '.', command: '' }
-  return { path: argument, from: argument, to: argument }
+  if (given === undefined) return { path: '.', from: '.', to: '.', command: '' }
+  return { path: given, from: given, to: given }
 }

@@ -28,6 +28,8 @@ export interface HomePaths {
   media: string
   logs: string
   changes: string
+  /** What commands have written. */
+  output: string
   run: string
 }
 
@@ -63,6 +65,7 @@ export function homePaths(dir: string): HomePaths {
     media: join(home, 'media'),
     logs: join(home, 'logs'),
     changes: join(home, 'changes'),
+    output: join(home, 'output'),
     run: join(home, 'run'),
   }
 }

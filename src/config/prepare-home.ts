@@ -36,7 +36,8 @@ export function prepareHome(dir: string): HomePaths {
   } catch (error) {
     throw unusableHome(paths.dir, error)
   }
-  for (const folder of [paths.keys, paths.media, paths.logs, paths.changes, paths.run]) makeHomeFolder(folder)
+  for (const folder of [paths.keys, paths.media, paths.logs, paths.changes, paths.output, paths.run])
+    makeHomeFolder(folder)
   const { config, mcp, database, lock, hostFile, stopped, ownerToken } = paths
   for (const file of [config, mcp, database, lock, hostFile, stopped, ownerToken]) requireFile(file)
   tighten(paths.dir, 2)

@@ -111,7 +111,14 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   sandbox: z
-    .strictObject({ engine: oneOf(['auto', 'docker']).default('auto'), caches: texts().default([]) })
+    .strictObject({
+      engine: oneOf(['auto', 'docker']).default('auto'),
+      caches: texts().default([]),
+      docker_image: text().default('node:22'),
+      memory_mb: whole(64, 1_000_000).default(4_096),
+      cpus: whole(1, 1_024).default(2),
+      processes: whole(16, 1_000_000).default(512),
+    })
     .prefault({}),
   approvals: z
     .strictObject({

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { inlineWait } from '../calls/steps.js'
 import { narrowed } from '../calls/terms.js'
-import { describeCall, type Reply, safeCut } from '../lib/content.js'
+import { beginningOf, describeCall, type OutcomeBlock, type Reply, safeCut } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import { isTerminal, limitsOf } from '../operations/operations.js'
 import { readPage } from '../operations/pages.js'
@@ -33,7 +33,7 @@ export async function controlOperation(deps: ControlDeps, call: Call): Promise<R
     case 'cancel':
       return cancel(deps, row)
     case 'read':
-      return readPage(deps.store, row, {
+      return readPage(deps.operations.sources, row, {
         part: call.args.part,
         offset: call.args.offset,
         limit: call.args.limit ?? connection.grant.inline_text_limit,
@@ -127,18 +127,19 @@ function factsOf(row: OperationRow) {
 
 function previewOf(deps: ControlDeps, row: OperationRow): string {
   const { content, facts } = deps.operations.outcomeOf(row)
-  const part = content.findIndex((block) => block.type === 'text')
+  const part = content.findIndex((block) => beginningOf(block, 0) !== undefined)
   const first = content[part]
-  const text = first?.type === 'text' ? beginning(row, part, first.text) : `${content.length} parts of media`
+  const text = first === undefined ? `${content.length} parts of media` : beginning(row, part, first)
   return facts === undefined ? text : `${text}\n${JSON.stringify(facts)}`
 }
 
 /** The first 500 characters of a text, which say that they are not all of it. */
-function beginning(row: OperationRow, part: number, text: string): string {
+function beginning(row: OperationRow, part: number, block: OutcomeBlock): string {
+  const { text = '', length = 0 } = beginningOf(block, PREVIEW_CHARS + 1) ?? {}
   const shown = text.slice(0, safeCut(text, PREVIEW_CHARS))
-  if (shown.length === text.length) return text
+  if (shown.length === length) return shown
   const whole = { tool: 'kiki_operation', arguments: { action: 'read', operation_id: row.id, part } }
-  return `${shown}\n[… only the first ${shown.length} of ${text.length} characters. The whole: ${describeCall(whole)}]`
+  return `${shown}\n[… only the first ${shown.length} of ${length} characters. The whole: ${describeCall(whole)}]`
 }
 
 function meta(row: OperationRow): Record<string, unknown> {

@@ -33,6 +33,7 @@ export const HTTP_STATUS: Record<ErrorCode, ContentfulStatusCode> = {
   outcome_unknown: 409,
   upstream_unavailable: 502,
   sandbox_unavailable: 503,
+  command_failed: 500,
   internal_error: 500,
 }
 

@@ -7,6 +7,23 @@ export type ContentBlock =
       resource: { uri: string; mimeType?: string; blob: string } | { uri: string; mimeType?: string; text: string }
     }
 
+/** Text that is too long to hold: it lies in files, and only parts of it are read. */
+export interface LongText {
+  type: 'long_text'
+  /** UTF-16 code units. */
+  length: number
+  read(start: number, end: number): string
+}
+
+/** One block of what an operation ended with. */
+export type OutcomeBlock = ContentBlock | LongText
+
+/** The first characters of a block of text, and how long it is in all; undefined for anything else. */
+export function beginningOf(block: OutcomeBlock, chars: number): { text: string; length: number } | undefined {
+  if (block.type === 'long_text') return { text: block.read(0, chars), length: block.length }
+  return block.type === 'text' ? { text: block.text.slice(0, chars), length: block.text.length } : undefined
+}
+
 /** A `tools/call` result as it goes to the client. */
 export interface Reply {
   content: ContentBlock[]

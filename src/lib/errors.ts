@@ -29,6 +29,7 @@ export const ERROR_CODES = [
   'outcome_unknown',
   'upstream_unavailable',
   'sandbox_unavailable',
+  'command_failed',
   'internal_error',
 ] as const
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-export type IdPrefix = 'client' | 'ext' | 'op' | 'txt' | 'boot' | 'bridge' | 'home' | 'chg' | 'apr'
+export type IdPrefix = 'client' | 'ext' | 'op' | 'txt' | 'boot' | 'bridge' | 'home' | 'chg' | 'apr' | 'proc'
 
 /**
  * A new id: the prefix, then 10 base-36 digits of milliseconds since 1970, then 16 random base-64url characters (96 bits).

@@ -13,22 +13,23 @@ const SEQUENCE = new RegExp(
   'g',
 )
 /** All that a text of lines and tabs does not need. */
-const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/
-const CONTROLS = new RegExp(CONTROL.source, 'g')
-/** Moves or rings: says nothing in a text. */
-const SILENT = /[\x07\x08\x7f-\x9f]/
+const CONTROL = /(?![\t\n\r])\p{Cc}/u
+const CONTROLS = new RegExp(CONTROL.source, 'gu')
+/** Bell, backspace, DEL and all above move or ring: they say nothing in a text. */
+const isSilent = (code: number): boolean => code === 7 || code === 8 || code >= 0x7f
 const PICTURES = 0x2400
 
 /**
- * The text of a terminal program's output: escape sequences and what only moves the cursor removed, any other control character
+ * The text of a terminal program's output: its lines end by LF; escape sequences and what only moves the cursor removed, any other control character
  * shown as its picture (`␀`), so that nothing disappears unseen (SH-05). Bytes that are no UTF-8 become U+FFFD.
  */
 export function terminalText(bytes: Buffer): string {
   const text = bytes.toString('utf8')
-  if (!CONTROL.test(text)) return text
+  if (!CONTROL.test(text) && !text.includes('\r\n')) return text
   return text
+    .replaceAll('\r\n', '\n')
     .replace(SEQUENCE, '')
-    .replace(CONTROLS, (one) => (SILENT.test(one) ? '' : String.fromCharCode(PICTURES + one.charCodeAt(0))))
+    .replace(CONTROLS, (one) => (isSilent(one.charCodeAt(0)) ? '' : String.fromCharCode(PICTURES + one.charCodeAt(0))))
 }
 
 /** Bytes that are looked at for a place to cut. */
@@ -43,11 +44,11 @@ export function safeByteCut(bytes: Buffer): number {
   const line = bytes.lastIndexOf(0x0a)
   if (line >= 0 && line >= bytes.length - LOOK) return line + 1
   const end = characterCut(bytes)
-  const escape = bytes.subarray(0, end).lastIndexOf(0x1b)
-  if (escape < 0 || escape < end - LONGEST_SEQUENCE_SEEN) return end
-  const rest = bytes.toString('latin1', escape, end)
+  const start = bytes.subarray(0, end).lastIndexOf(0x1b)
+  if (start < 0 || start < end - LONGEST_SEQUENCE_SEEN) return end
+  const rest = bytes.toString('latin1', start, end)
   SEQUENCE.lastIndex = 0
-  return SEQUENCE.exec(rest)?.index === 0 ? end : escape
+  return SEQUENCE.exec(rest)?.index === 0 ? end : start
 }
 
 /** The last place that does not split a character of UTF-8. */

@@ -6,6 +6,7 @@ import { KikiError } from '../lib/errors.js'
 import { createPace } from '../lib/slices.js'
 import { endRow } from '../operations/end-row.js'
 import type { Operations } from '../operations/operations.js'
+import type { Outputs } from '../processes/output/outputs.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
@@ -21,6 +22,7 @@ export interface LifecycleDeps {
   operations: Operations
   /** Where earlier content of changed files is kept. */
   changesFolder: string
+  outputs: Pick<Outputs, 'remove'>
 }
 
 interface Filter {
@@ -183,6 +185,7 @@ export function createLifecycle(deps: LifecycleDeps) {
       const pause = createPace()
       for (const id of removed) {
         removeJournal(deps.changesFolder, id)
+        deps.outputs.remove(id)
         await pause()
       }
       await sessionEvent(session.connectionId, ref)

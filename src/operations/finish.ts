@@ -1,3 +1,4 @@
+import { beginningOf } from '../lib/content.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { newId } from '../lib/ids.js'
 import { mustBeApproved, recheck } from './claim.js'
@@ -28,7 +29,8 @@ async function runWork(deps: OperationsDeps, live: Live, work: Work): Promise<Ou
     if (live.controller.signal.aborted) throw live.controller.signal.reason
     if (live.row.status === 'accepted') await begin(deps, live)
     live.began = true
-    return { status: 'completed', ...(await work(live)) }
+    const { failure, ...shown } = await work(live)
+    return failure === undefined ? { status: 'completed', ...shown } : withShown(failed(deps, live, failure), shown)
   } catch (error) {
     return failed(deps, live, error)
   }
@@ -75,6 +77,11 @@ function failed({ log }: OperationsDeps, live: Live, error: unknown): Outcome {
   }
 }
 
+/** A failure that has something to show: that first, then why. */
+function withShown(outcome: Outcome, { content, facts }: Pick<Outcome, 'content' | 'facts'>): Outcome {
+  return { ...outcome, content: [...content, ...outcome.content], ...(facts === undefined ? {} : { facts }) }
+}
+
 function isCancellation(error: unknown): boolean {
   return (
     (error instanceof KikiError && error.code === 'cancelled') ||
@@ -111,7 +118,7 @@ async function save(deps: OperationsDeps, live: Live, outcome: Outcome): Promise
   const keep =
     live.key !== null || live.effect !== 'read' || live.recorded || passesLimits(outcome.content, live.limits)
   if (!keep) {
-    const chars = outcome.content.reduce((sum, block) => sum + (block.type === 'text' ? block.text.length : 0), 0)
+    const chars = outcome.content.reduce((sum, block) => sum + (beginningOf(block, 0)?.length ?? 0), 0)
     live.recorded = true
     store.commits.lazy(() => {
       store.operations.insert({ ...live.row, ...ending, result_chars: chars })

@@ -12,7 +12,7 @@ import { type ClaimRequest, earlier, mustHaveRoom, newRow, recheck } from './cla
 import { endIdle, endUnseen, type Reader, withoutResult } from './endings.js'
 import { finish } from './finish.js'
 import { createLive, type Live, type LiveTerms } from './live.js'
-import { decodeOutcome, type Outcome } from './outcome.js'
+import { decodeOutcome, type Outcome, type ResultSources } from './outcome.js'
 import { ended, type InlineLimits, receipt, replayed } from './present.js'
 import { reportProgress } from './progress.js'
 import { createSlots } from './slots.js'
@@ -30,8 +30,8 @@ export interface Waiter {
   onProgress?: (message: string) => void
 }
 
-/** The tool's own code, called once; it fails by throwing. */
-export type Work = (live: Live) => Promise<Pick<Outcome, 'content' | 'facts'>>
+/** The tool's own code, called once; it fails by throwing, or with `failure` where there is something to show beside why. */
+export type Work = (live: Live) => Promise<Pick<Outcome, 'content' | 'facts'> & { failure?: KikiError }>
 
 export type Operations = ReturnType<typeof createOperations>
 
@@ -42,11 +42,13 @@ export interface OperationsDeps {
   events: Events
   log: Log
   bootId: string
+  outputs: ResultSources['outputs']
 }
 
 export function createOperations(deps: OperationsDeps) {
   const { store, clock, events, bootId } = deps
   const lives = new Map<string, Live>()
+  const sources: ResultSources = { results: store.results, outputs: deps.outputs }
   const slots = createSlots()
 
   function changed(row: { id: string; connection_id: string; session_ref: string }, status: string): void {
@@ -159,7 +161,7 @@ export function createOperations(deps: OperationsDeps) {
   function outcomeOf(row: OperationRow, reader: Reader = 'client'): Outcome {
     if (!isTerminal(row.status)) throw new Error(`operation ${row.id} is not over`)
     if (row.result === null) return withoutResult(row, row.status, reader)
-    return decodeOutcome(store, {
+    return decodeOutcome(sources, {
       id: row.id,
       status: row.status,
       result: row.result,
@@ -200,6 +202,7 @@ export function createOperations(deps: OperationsDeps) {
   }
 
   return {
+    sources,
     claim,
     run,
     answer,

@@ -1,12 +1,13 @@
-import type { ContentBlock } from '../lib/content.js'
+import type { OutcomeBlock } from '../lib/content.js'
 import type { ErrorCode } from '../lib/errors.js'
+import type { Outputs } from '../processes/output/outputs.js'
 import type { TerminalStatus } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 
 /** How an operation ended, as it is saved and replayed. */
 export interface Outcome {
   status: TerminalStatus
-  content: ContentBlock[]
+  content: OutcomeBlock[]
   facts?: Record<string, unknown>
   error?: { code: ErrorCode; message: string; hint?: string; data?: Record<string, unknown> }
   /** True where work had begun and what it did is not known to be nothing. */
@@ -17,6 +18,8 @@ export interface Outcome {
 type SavedBlock =
   | { type: 'text'; text: string }
   | { type: 'text'; part: number; length: number }
+  /** What a command has written, in the home's files. */
+  | { type: 'text'; output: true; length: number }
   | { type: 'image' | 'audio'; mimeType: string; part: number; length: number }
   | { type: 'resource'; uri: string; mimeType?: string; as: 'blob' | 'text'; part: number; length: number }
 
@@ -42,6 +45,10 @@ export function encodeOutcome(outcome: Outcome): {
     return { part, length: body.length }
   }
   const content = outcome.content.map((block, part): SavedBlock => {
+    if (block.type === 'long_text') {
+      chars += block.length
+      return { type: 'text', output: true, length: block.length }
+    }
     if (block.type === 'text') {
       chars += block.text.length
       if (block.text.length <= INLINE_CHARS) return block
@@ -67,24 +74,26 @@ export function encodeOutcome(outcome: Outcome): {
 
 /** Puts a saved result together again, exactly as it was. */
 export function decodeOutcome(
-  store: Pick<Store, 'results'>,
+  { results, outputs }: ResultSources,
   row: { id: string; status: TerminalStatus; result: string; effects_possible: number },
 ): Outcome {
   const saved = JSON.parse(row.result) as SavedResult
-  const content = saved.content.map((block): ContentBlock => {
+  const content = saved.content.map((block): OutcomeBlock => {
     if (block.type === 'text') {
-      return 'text' in block ? block : { type: 'text', text: textPart(store, row.id, block.part, block.length) }
+      if ('text' in block) return block
+      if ('output' in block) return longText(outputs, row.id, block.length)
+      return { type: 'text', text: textPart(results, row.id, block.part, block.length) }
     }
     if (block.type === 'resource') {
       const named = block.mimeType === undefined ? { uri: block.uri } : { uri: block.uri, mimeType: block.mimeType }
       return block.as === 'text'
-        ? { type: 'resource', resource: { ...named, text: textPart(store, row.id, block.part, block.length) } }
+        ? { type: 'resource', resource: { ...named, text: textPart(results, row.id, block.part, block.length) } }
         : {
             type: 'resource',
-            resource: { ...named, blob: store.results.read(row.id, block.part, 0, block.length).toString('base64') },
+            resource: { ...named, blob: results.read(row.id, block.part, 0, block.length).toString('base64') },
           }
     }
-    const data = store.results.read(row.id, block.part, 0, block.length).toString('base64')
+    const data = results.read(row.id, block.part, 0, block.length).toString('base64')
     return { type: block.type, mimeType: block.mimeType, data }
   })
   const outcome: Outcome = { status: row.status, content }
@@ -94,9 +103,23 @@ export function decodeOutcome(
   return outcome
 }
 
+/** Where what does not fit an operation's row lies. */
+export interface ResultSources {
+  results: Store['results']
+  outputs: Pick<Outputs, 'saved'>
+}
+
+/** The saved output; where it had to go for newer output, that is what it says. */
+function longText(outputs: ResultSources['outputs'], id: string, length: number): OutcomeBlock {
+  const saved = outputs.saved(id)
+  if (saved !== undefined) return { type: 'long_text', length: saved.chars, read: saved.text }
+  const text = `[The output (${length} characters) is not kept any more: newer output took its place, see storage.total_output_mb.]`
+  return { type: 'text', text }
+}
+
 /** One part of a saved result without putting the rest together: its kind, its length, and a way to read a range. */
 export function openPart(
-  store: Pick<Store, 'results'>,
+  { results, outputs }: ResultSources,
   row: { id: string; result: string },
   part: number,
 ):
@@ -118,16 +141,23 @@ export function openPart(
       bytes: () => Buffer.alloc(0),
     }
   }
+  if ('output' in block) {
+    const long = longText(outputs, row.id, block.length)
+    const whole = long.type === 'text' ? long.text : ''
+    const length = long.type === 'long_text' ? long.length : whole.length
+    const text = long.type === 'long_text' ? long.read : (start: number, end: number) => whole.slice(start, end)
+    return { kind: 'text', length, text, bytes: () => Buffer.alloc(0) }
+  }
   const isText = block.type === 'text' || (block.type === 'resource' && block.as === 'text')
   return {
     kind: isText ? 'text' : 'media',
     length: block.length,
     ...('mimeType' in block && block.mimeType !== undefined ? { mimeType: block.mimeType } : {}),
-    text: (start, end) => store.results.read(row.id, block.part, start * 2, end * 2).toString('utf16le'),
-    bytes: (start, end) => store.results.read(row.id, block.part, start, end),
+    text: (start, end) => results.read(row.id, block.part, start * 2, end * 2).toString('utf16le'),
+    bytes: (start, end) => results.read(row.id, block.part, start, end),
   }
 }
 
-function textPart(store: Pick<Store, 'results'>, id: string, part: number, length: number): string {
-  return store.results.read(id, part, 0, length * 2).toString('utf16le')
+function textPart(results: Store['results'], id: string, part: number, length: number): string {
+  return results.read(id, part, 0, length * 2).toString('utf16le')
 }

@@ -1,9 +1,8 @@
 import { type ContentBlock, describeCall, type NextCall, type Reply, safeCut } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import type { OperationRow } from '../store/operations.js'
-import type { Store } from '../store/store.js'
 import { isTerminal } from './operations.js'
-import { openPart } from './outcome.js'
+import { openPart, type ResultSources } from './outcome.js'
 
 /** Largest page: UTF-16 code units of text, or bytes of media (OP-14). */
 export const MAX_PAGE = 256_000
@@ -18,8 +17,8 @@ export interface PageRequest {
  * One page of a saved result: text by UTF-16 code units without splitting a surrogate pair, media by bytes as base64
  * resource chunks; `next` is a ready call, absent at the end. Concatenated pages equal the original (OP-14, OP-15).
  */
-export function readPage(store: Store, row: OperationRow, { part, offset, limit }: PageRequest): Reply {
-  const source = row.result === null ? undefined : openPart(store, { id: row.id, result: row.result }, part)
+export function readPage(sources: ResultSources, row: OperationRow, { part, offset, limit }: PageRequest): Reply {
+  const source = row.result === null ? undefined : openPart(sources, { id: row.id, result: row.result }, part)
   if (source === undefined) throw missing(row, part)
   if (offset > source.length) {
     throw new KikiError('invalid_arguments', `offset ${offset} is past the end of part ${part} (${source.length}).`)

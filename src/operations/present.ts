@@ -1,4 +1,12 @@
-import { type ContentBlock, describeCall, type NextCall, type Reply, safeCut } from '../lib/content.js'
+import {
+  type ContentBlock,
+  describeCall,
+  type LongText,
+  type NextCall,
+  type OutcomeBlock,
+  type Reply,
+  safeCut,
+} from '../lib/content.js'
 import type { KikiError } from '../lib/errors.js'
 import type { OperationRow, OperationStatus } from '../store/operations.js'
 import type { Outcome } from './outcome.js'
@@ -121,11 +129,12 @@ export function errorText({
 }
 
 /** Whether a result passes the inline limits, so that it must be saved to be paged (OP-13). */
-export function passesLimits(content: readonly ContentBlock[], limits: InlineLimits): boolean {
+export function passesLimits(content: readonly OutcomeBlock[], limits: InlineLimits): boolean {
   let text = 0
   let media = 0
   for (const block of content) {
-    if (textOf(block) !== undefined) text += textOf(block)?.length ?? 0
+    const own = textOf(block)
+    if (own !== undefined) text += own.length
     else media += mediaBytes(block)
   }
   return text > limits.text || media > limits.media
@@ -133,10 +142,10 @@ export function passesLimits(content: readonly ContentBlock[], limits: InlineLim
 
 function cutContent(
   id: string,
-  content: readonly ContentBlock[],
+  content: readonly OutcomeBlock[],
   limits: InlineLimits,
 ): { content: ContentBlock[]; next?: NextCall } {
-  if (!passesLimits(content, limits)) return { content: [...content] }
+  if (!passesLimits(content, limits)) return { content: content.map(whole) }
   let textLeft = limits.text
   let mediaLeft = limits.media
   let next: NextCall | undefined
@@ -144,7 +153,7 @@ function cutContent(
     const text = textOf(block)
     if (text === undefined) {
       mediaLeft -= mediaBytes(block)
-      if (mediaLeft >= 0) return block
+      if (mediaLeft >= 0) return whole(block)
       const call = readCall(id, part, 0)
       next ??= call
       return {
@@ -154,7 +163,7 @@ function cutContent(
     }
     if (text.length <= textLeft) {
       textLeft -= text.length
-      return block
+      return whole(block)
     }
     const { shown, call } = headAndTail(id, part, text, textLeft)
     textLeft = 0
@@ -164,26 +173,46 @@ function cutContent(
   return next === undefined ? { content: cut } : { content: cut, next }
 }
 
-function headAndTail(id: string, part: number, text: string, room: number): { shown: string; call: NextCall } {
-  const head = text.slice(0, safeCut(text, Math.floor((room * 2) / 3)))
-  const tailStart = Math.max(head.length, safeCut(text, text.length - (room - head.length)))
-  const tail = text.slice(tailStart)
+function headAndTail(id: string, part: number, text: TextSource, room: number): { shown: string; call: NextCall } {
+  const start = text.read(0, Math.floor((room * 2) / 3) + 1)
+  const head = start.slice(0, safeCut(start, start.length - 1))
+  const tail = tailFrom(text, head.length, text.length - (room - head.length))
   const call = readCall(id, part, head.length)
   const left = text.length - head.length - tail.length
   const marker = `\n[… ${left} of ${text.length} characters are left out here. The whole result is saved: page it with ${describeCall(call)} …]\n`
   return { shown: head + marker + tail, call }
 }
 
+/** From there on, or one unit before where it would split a pair; never what the head shows. */
+function tailFrom(text: TextSource, head: number, from: number): string {
+  if (from <= head) return text.read(head, text.length)
+  const end = text.read(from - 1, text.length)
+  return end.slice(safeCut(end, 1))
+}
+
 function readCall(id: string, part: number, offset: number): NextCall {
   return { tool: 'kiki_operation', arguments: { action: 'read', operation_id: id, part, offset } }
 }
 
-function textOf(block: ContentBlock): string | undefined {
-  if (block.type === 'text') return block.text
-  return block.type === 'resource' && 'text' in block.resource ? block.resource.text : undefined
+type TextSource = Pick<LongText, 'length' | 'read'>
+
+function textOf(block: OutcomeBlock): TextSource | undefined {
+  if (block.type === 'long_text') return block
+  const text =
+    block.type === 'text'
+      ? block.text
+      : block.type === 'resource' && 'text' in block.resource
+        ? block.resource.text
+        : undefined
+  return text === undefined ? undefined : { length: text.length, read: (start, end) => text.slice(start, end) }
 }
 
-function mediaBytes(block: ContentBlock): number {
+/** A block that is answered as it is. */
+function whole(block: OutcomeBlock): ContentBlock {
+  return block.type === 'long_text' ? { type: 'text', text: block.read(0, block.length) } : block
+}
+
+function mediaBytes(block: OutcomeBlock): number {
   if (block.type === 'image' || block.type === 'audio') return Buffer.byteLength(block.data, 'base64')
   return block.type === 'resource' && 'blob' in block.resource ? Buffer.byteLength(block.resource.blob, 'base64') : 0
 }

@@ -1,13 +1,15 @@
 import type { Clock } from '../lib/clock.js'
 import { messageOf } from '../lib/errors.js'
 import type { Log } from '../lib/log.js'
+import type { SavedOutput } from '../processes/output/saved.js'
 import type { ChangeTable } from '../store/changes.js'
 import type { OperationRow, OperationTable } from '../store/operations.js'
 import { type ChangeRecord, readJournal } from '../workspace/journal.js'
 import { removeTemporary, restoreInPlace } from '../workspace/recover.js'
 import { endRow } from './end-row.js'
+import { withoutResult } from './endings.js'
 import type { OperationsDeps } from './operations.js'
-import { encodeOutcome } from './outcome.js'
+import { encodeOutcome, type ResultSources } from './outcome.js'
 import { errorText } from './present.js'
 
 export interface RecoveryDeps extends OperationsDeps {
@@ -95,7 +97,7 @@ function repairFiles({ changesFolder, log }: RecoveryDeps, row: OperationRow, re
   }
 }
 
-function endingOf({ clock }: { clock: Clock }, row: OperationRow) {
+function endingOf({ clock, outputs }: { clock: Clock; outputs?: ResultSources['outputs'] }, row: OperationRow) {
   const ended_at = clock.now()
   if (row.effect !== 'read') {
     return {
@@ -103,8 +105,7 @@ function endingOf({ clock }: { clock: Clock }, row: OperationRow) {
       ended_at,
       error_code: 'outcome_unknown',
       effects_possible: 1,
-      result: null,
-      result_chars: 0,
+      ...resultOf(outputs?.saved(row.id), row),
     }
   }
   const message = `Kiki's host stopped while ${row.tool} was reading.`
@@ -123,4 +124,13 @@ function endingOf({ clock }: { clock: Clock }, row: OperationRow) {
     result,
     result_chars: chars,
   }
+}
+
+/** What a command had written until its host died is kept, and shown before what is said of it. */
+function resultOf(saved: SavedOutput | undefined, row: OperationRow): { result: string | null; result_chars: number } {
+  if (saved === undefined) return { result: null, result_chars: 0 }
+  const { content, ...rest } = withoutResult(row, 'outcome_unknown', 'client')
+  const written = { type: 'long_text' as const, length: saved.chars, read: saved.text }
+  const { result, chars } = encodeOutcome({ ...rest, content: [written, ...content] })
+  return { result, result_chars: chars }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.js'
 import { createPace } from '../lib/slices.js'
+import type { Outputs } from '../processes/output/outputs.js'
 import type { Store } from '../store/store.js'
 import { removeJournal } from '../workspace/journal.js'
 
@@ -14,9 +15,16 @@ export interface Retention {
   tombstoneDays: number
 }
 
+export interface PruneDeps {
+  store: Store
+  clock: Clock
+  changesFolder: string
+  outputs: Pick<Outputs, 'remove'>
+}
+
 /** Removes one step of what is past its time; true when there may be more. */
 export async function prune(
-  { store, clock, changesFolder }: { store: Store; clock: Clock; changesFolder: string },
+  { store, clock, changesFolder, outputs }: PruneDeps,
   retention: Retention,
 ): Promise<boolean> {
   const now = clock.now()
@@ -25,6 +33,7 @@ export async function prune(
   const pause = createPace()
   for (const row of rows) {
     removeJournal(changesFolder, row.id)
+    outputs.remove(row.id)
     await pause()
   }
   const tombstones = await store.commits.durable(() => {

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { callAsOwner } from '../calls/call-tool.js'
 import { jsonBody } from '../http/json-body.js'
+import { beginningOf } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import { diffOfChange } from '../operations/change-content.js'
 import { type ChangedOperation, createSessionChanges, keyOf, undoneBy } from '../operations/changes.js'
@@ -96,7 +97,7 @@ async function undoAsOwner(deps: OwnerDeps, session: string, args: Record<string
       data: { ...data, operation_id: operationId },
     })
   }
-  const text = outcome.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n')
+  const text = outcome.content.map((block) => beginningOf(block, Number.MAX_SAFE_INTEGER)?.text ?? '').join('\n')
   return { operation_id: operationId, session_ref: session, text, ...undoFacts.parse(outcome.facts) }
 }
 

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { jsonBody } from '../http/json-body.js'
+import { beginningOf } from '../lib/content.js'
 import { KikiError } from '../lib/errors.js'
 import { isTerminal } from '../operations/operations.js'
 import { redact } from '../operations/redact.js'
@@ -101,9 +102,7 @@ function operationView(row: OperationRow) {
 
 function detailView(deps: OwnerDeps, row: OperationRow) {
   const outcome = isTerminal(row.status) ? deps.operations.outcomeOf(row, 'owner') : undefined
-  const text = outcome?.content
-    .map((block) => (block.type === 'text' ? block.text.slice(0, SHOWN_CHARS) : `[${block.type}]`))
-    .join('\n')
+  const text = outcome?.content.map((block) => beginningOf(block, SHOWN_CHARS)?.text ?? `[${block.type}]`).join('\n')
   const changes = deps.store.changes
     .ofOperation(row.id)
     .map((change) => JSON.parse(change.record) as Record<string, unknown>)

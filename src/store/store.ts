@@ -4,6 +4,7 @@ import { auditTable } from './audit.js'
 import { createBallast } from './ballast.js'
 import { bootTable } from './boots.js'
 import { changeTable } from './changes.js'
+import { childTable } from './children.js'
 import { type Commits, createCommits, type OnCommit } from './commits.js'
 import { connectionTable } from './connections.js'
 import { type Database, type DatabaseFiles, openDatabase } from './database.js'
@@ -12,6 +13,7 @@ import { readMigrations } from './migrate.js'
 import { operationNoteTable } from './operation-notes.js'
 import { operationTable } from './operations.js'
 import { ownerRuleTable } from './owner-rules.js'
+import { processTable } from './processes.js'
 import { resultTable } from './results.js'
 import { savedTextTable } from './saved-texts.js'
 import { sessionTable } from './sessions.js'
@@ -32,6 +34,8 @@ export interface Store {
   savedTexts: ReturnType<typeof savedTextTable>
   boots: ReturnType<typeof bootTable>
   audit: ReturnType<typeof auditTable>
+  children: ReturnType<typeof childTable>
+  processes: ReturnType<typeof processTable>
   close(): void
 }
 
@@ -57,6 +61,8 @@ export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) =>
     savedTexts: savedTextTable(db),
     boots: bootTable(db),
     audit: auditTable(db),
+    children: childTable(db),
+    processes: processTable(db),
     close() {
       try {
         commits.flush()

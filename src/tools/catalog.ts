@@ -10,6 +10,9 @@ import { undo } from './files/undo.js'
 import { write } from './files/write.js'
 import { glob } from './search/glob.js'
 import { grep } from './search/grep.js'
+import { bash } from './shell/bash.js'
+import { processInput } from './shell/process-input.js'
+import { processOutput } from './shell/process-output.js'
 import type { Tool } from './tool.js'
 
 /** Every native tool, in the order in which clients see them. */
@@ -26,6 +29,9 @@ export const CATALOG: readonly Tool[] = [
   undo,
   grep,
   glob,
+  bash,
+  processOutput,
+  processInput,
 ]
 
 const BY_NAME = new Map(CATALOG.map((tool) => [tool.name, tool]))

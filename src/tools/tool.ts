@@ -1,18 +1,23 @@
 import type { z } from 'zod'
-import type { ContentBlock } from '../lib/content.js'
+import type { Grant } from '../grants/grant.js'
+import type { OutcomeBlock } from '../lib/content.js'
+import type { KikiError } from '../lib/errors.js'
 import type { SessionChanges } from '../operations/changes.js'
 import type { Effect, Family } from '../policy/modes.js'
 import type { Processes } from '../processes/processes.js'
 import type { Journal } from '../workspace/journal.js'
 import type { Workspace } from '../workspace/workspace.js'
+import type { Shell } from './shell/shell.js'
 
 export type { ContentBlock } from '../lib/content.js'
 
 /** What a tool answers when it succeeded. A tool that fails throws a KikiError. */
 export interface ToolResult {
-  content: ContentBlock[]
+  content: OutcomeBlock[]
   /** A tool's own facts for programs, sent as `_meta["kiki/result"]`. */
   facts?: Record<string, unknown>
+  /** Why it failed, where there is something to show beside that. */
+  failure?: KikiError
 }
 
 /** What a running tool may use. It holds nothing that outlives the operation. */
@@ -24,6 +29,10 @@ export interface ToolContext {
   /** What was changed in this session, to be shown and undone. */
   changes: SessionChanges
   processes: Processes
+  /** Whose call it is. */
+  session: { ref: string; connectionId: string; policyVersion: number }
+  grant: Pick<Grant, 'sandbox' | 'network'>
+  shell: Shell
   /** Aborted by cancel, revoke and host stop. */
   signal: AbortSignal
   /** One line for a person about what is happening now. */

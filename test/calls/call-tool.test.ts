@@ -9,12 +9,13 @@ import { createRateLimit } from '../../src/calls/rate.js'
 import { configSchema } from '../../src/config/schema.js'
 import type { Reply } from '../../src/lib/content.js'
 import { silentLog } from '../../src/lib/log.js'
-import { createProcesses, type Processes } from '../../src/processes/processes.js'
+import { type ChildProcesses, createProcesses } from '../../src/processes/processes.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
 import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
+import { createTestShell } from '../helpers/shell.js'
 
 let core: ApprovalCore
-let processes: Processes
+let processes: ChildProcesses
 let deps: GateDeps
 
 beforeEach(async () => {
@@ -23,6 +24,7 @@ beforeEach(async () => {
   deps = {
     ...core,
     processes,
+    shell: createTestShell({ ...core, dir: core.base, processes }).shell,
     rate: createRateLimit(core.clock),
     log: silentLog,
     fence: createHomeFence(join(core.base, 'home')),

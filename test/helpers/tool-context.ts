@@ -5,6 +5,7 @@ import { KikiError } from '../../src/lib/errors.js'
 import { newId } from '../../src/lib/ids.js'
 import type { ChangedOperation, SessionChanges } from '../../src/operations/changes.js'
 import type { Processes } from '../../src/processes/processes.js'
+import type { Shell } from '../../src/tools/shell/shell.js'
 import type { Tool, ToolContext } from '../../src/tools/tool.js'
 import { createHomeFence, type HomeFence } from '../../src/workspace/fence.js'
 import { createJournal, type Journal, journalContent } from '../../src/workspace/journal.js'
@@ -27,6 +28,12 @@ const NO_PROCESSES: Processes = {
   run: () => Promise.reject(new KikiError('internal_error', 'This test starts no processes.')),
   close: () => Promise.resolve(),
 }
+
+const NO_SHELL = new Proxy({} as Shell, {
+  get() {
+    throw new Error('This test runs no commands.')
+  },
+})
 
 export function createSandbox(options: { homeInside?: boolean; extraDirs?: string[] } = {}): Sandbox {
   const base = realpathSync.native(mkdtempSync(join(tmpdir(), 'kiki-test-')))
@@ -57,6 +64,9 @@ export function createSandbox(options: { homeInside?: boolean; extraDirs?: strin
         journal,
         changes: changesOf(earlier, journalDir),
         processes: NO_PROCESSES,
+        session: { ref: 'ext_test', connectionId: 'client_test', policyVersion: 1 },
+        grant: { sandbox: 'off', network: 'off' },
+        shell: NO_SHELL,
         signal: new AbortController().signal,
         progress: () => undefined,
         limits: { inlineText: 24_000 },

@@ -13,6 +13,7 @@ import { createOperations } from '../../src/operations/operations.js'
 import { createSessions } from '../../src/sessions/sessions.js'
 import { openStore } from '../../src/store/store.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
+import { testOutputs } from '../helpers/shell.js'
 
 /** The middle of the host on a real database, with a clock that the test moves. */
 export async function openCore() {
@@ -34,8 +35,19 @@ export async function openCore() {
   const fence = createHomeFence(home)
   const connections = createConnections({ store, clock, defaults: {} })
   const sessions = createSessions({ store, clock, connections, profiles: () => ({}), fence })
-  const operations = createOperations({ store, audit, clock, events, log: silentLog, bootId: 'boot_test' })
-  const lifecycle = createLifecycle({ store, audit, clock, events, connections, sessions, operations, changesFolder })
+  const outputs = testOutputs(home)
+  const operations = createOperations({ store, audit, clock, events, log: silentLog, bootId: 'boot_test', outputs })
+  const lifecycle = createLifecycle({
+    store,
+    audit,
+    clock,
+    events,
+    connections,
+    sessions,
+    operations,
+    changesFolder,
+    outputs,
+  })
   const { connection } = await connections.create({
     name: 'test',
     kind: 'local',

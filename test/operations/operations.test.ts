@@ -109,7 +109,8 @@ it('OP-07 keys live as long as their operation, then a tombstone refuses them, t
   const retention = { days: 30, tombstoneDays: 30 }
   const id = await run('k')
   createJournal({ dir: core.changesFolder, operationId: id }).record({ kind: 'create', path: '/x' })
-  const pruned = () => prune({ store: core.store, clock: core.clock, changesFolder: core.changesFolder }, retention)
+  const pruned = () =>
+    prune({ store: core.store, clock: core.clock, changesFolder: core.changesFolder, outputs: core.outputs }, retention)
   core.time.now += 30 * DAY - 1
   expect(await pruned()).toBe(false)
   expect((await core.operations.claim(core.request('k'))).kind).toBe('over')
@@ -130,7 +131,7 @@ it('OP-07 pruning goes in small steps and leaves what is not over', async () => 
   const waiting = await core.operations.claim(core.request('waiting'))
   for (let i = 0; i < STEP + 1; i++) await run(`k${i}`)
   core.time.now += 31 * DAY
-  const deps = { store: core.store, clock: core.clock, changesFolder: core.changesFolder }
+  const deps = { store: core.store, clock: core.clock, changesFolder: core.changesFolder, outputs: core.outputs }
   expect(await prune(deps, { days: 30, tombstoneDays: 30 })).toBe(true)
   expect(core.store.operations.list({ limit: 10 })).toHaveLength(2)
   expect(await prune(deps, { days: 30, tombstoneDays: 30 })).toBe(false)

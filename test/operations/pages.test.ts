@@ -29,7 +29,7 @@ function pages(row: Awaited<ReturnType<typeof save>>['row'], part: number, limit
   const found: Reply[] = []
   let at: { part: number; offset: number; limit: number } | undefined = { part, offset: 0, limit }
   while (at !== undefined) {
-    const page: Reply = readPage(core.store, row, at)
+    const page: Reply = readPage(core.operations.sources, row, at)
     found.push(page)
     const { next } = page._meta['kiki/result'] as { next?: NextCall }
     if (next !== undefined)

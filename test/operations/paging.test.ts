@@ -36,7 +36,11 @@ function pages(row: OperationRow, part: number, limit: number) {
   const replies = []
   let offset: number | undefined = 0
   while (offset !== undefined) {
-    const reply = readPage(store, row, { part, offset, limit })
+    const reply = readPage({ results: store.results, outputs: { saved: () => undefined } }, row, {
+      part,
+      offset,
+      limit,
+    })
     const facts = reply._meta['kiki/result'] as {
       length: number
       next?: { arguments: { offset: number; limit: number } }

@@ -9,6 +9,7 @@ import { recover } from '../../src/operations/recovery.js'
 import { prune, STEP } from '../../src/operations/retention.js'
 import type { Store } from '../../src/store/store.js'
 import { createJournal } from '../../src/workspace/journal.js'
+import { testOutputs } from '../helpers/shell.js'
 import { ENDING, handClock, operation, storeHome } from './home.js'
 
 const DAY = 86_400_000
@@ -36,7 +37,7 @@ function finished(id: string, key: string | null = null): void {
 
 async function pruneAll(): Promise<number> {
   let steps = 1
-  while (await prune({ store, clock, changesFolder }, RETENTION)) steps++
+  while (await prune({ store, clock, changesFolder, outputs: testOutputs(home.dir) }, RETENTION)) steps++
   return steps
 }
 
@@ -100,7 +101,7 @@ describe('prune', () => {
       expect(before).toBe(2000)
       let more = true
       while (more) {
-        more = await prune({ store, clock, changesFolder }, RETENTION)
+        more = await prune({ store, clock, changesFolder, outputs: testOutputs(home.dir) }, RETENTION)
         expect(before - left(table)).toBeLessThanOrEqual(STEP)
         before = left(table)
       }
@@ -119,6 +120,7 @@ describe('recover', () => {
     log: silentLog,
     bootId: 'boot_2',
     changesFolder,
+    outputs: testOutputs(home.dir),
     audit: createAudit({ store, key: Buffer.from('key'), head: NO_HEAD, clock, log: silentLog }),
   })
   /** This store has no keys folder beside it. */

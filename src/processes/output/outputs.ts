@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../lib/errors.js'
 import type { Log } from '../../lib/log.js'
-import { openSaved, type SavedOutput } from './saved.js'
+import { type GrowingOutput, openSaved, readRange, type SavedOutput } from './saved.js'
 import { segmentsIn } from './segments.js'
 import { type OutputWriter, openWriter } from './writer.js'
 
@@ -19,6 +19,8 @@ export interface Outputs {
   open(operationId: string): OutputWriter
   /** The saved output of an operation; undefined where there is none, or none any more. */
   saved(operationId: string): SavedOutput | undefined
+  /** As it stands in the files, by bytes. */
+  growing(operationId: string): GrowingOutput
   remove(operationId: string): void
 }
 
@@ -90,6 +92,16 @@ export function createOutputs({ dir, limits, log }: OutputsOptions): Outputs {
       } catch (error) {
         log.error({ operation: id, error: messageOf(error) }, 'saved output cannot be read')
         return undefined
+      }
+    },
+    growing(id) {
+      const folder = join(dir, id)
+      const segments = segmentsIn(folder)
+      const last = segments.at(-1)
+      return {
+        bytes: last === undefined ? 0 : last.start + last.size,
+        segments: () => segments,
+        read: (from, to) => readRange(folder, segments, from, to),
       }
     },
     remove,
