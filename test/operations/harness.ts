@@ -74,6 +74,7 @@ export async function openCore() {
     ...{
       base,
       changesFolder,
+      outputs,
       time,
       clock,
       store,

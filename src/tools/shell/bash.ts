@@ -139,7 +139,15 @@ async function foreground(
     const ended = await command.exited.catch(failureOf)
     await settledWithin(closed, DRAIN_MS)
     const end: End = {
-      ...{ ended, timedOut, args, kept: output.end(), unconfined: !place.confined, planted: place.removePlanted() },
+      ...{
+        ended,
+        timedOut,
+        args,
+        kept: output.end(),
+        unconfined: !place.confined,
+        wanted: context.grant.sandbox !== 'off',
+        planted: place.removePlanted(),
+      },
       ms: Math.round(performance.now() - began),
       cancelled: context.signal.aborted,
     }
@@ -157,6 +165,8 @@ interface End {
   timedOut: boolean
   cancelled: boolean
   unconfined: boolean
+  /** A sandbox was asked for. */
+  wanted: boolean
   /** What it made and must not have. */
   planted: string[]
   args: Input
@@ -204,7 +214,7 @@ function failureFor({ timedOut, cancelled, args, ms }: End, { exitCode, signal }
   return exitCode === 0 ? undefined : new KikiError('command_failed', `Exit code ${exitCode} after ${seconds(ms)}.`)
 }
 
-function notesOf({ planted, unconfined }: End, exit: Ended | undefined): string[] {
+function notesOf({ planted, unconfined, wanted }: End, exit: Ended | undefined): string[] {
   const left = exit?.left ?? []
   return [
     ...(left.length === 0
@@ -213,7 +223,7 @@ function notesOf({ planted, unconfined }: End, exit: Ended | undefined): string[
           `Left when the shell ended, and ended: ${left.map(({ name, pid }) => `${name} (${pid})`).join(', ')}. Use background: true to keep processes.`,
         ]),
     ...planted.map((path) => `It made "${path}", from which git would take settings: that was removed.`),
-    ...(unconfined ? ['It ran without a sandbox, with the rights of the owner.'] : []),
+    ...(unconfined && wanted ? ['No sandbox works here: it ran with the rights of the owner.'] : []),
   ]
 }
 
@@ -252,7 +262,7 @@ async function background(
   })
   const next = { tool: 'ProcessOutput', arguments: { process_id: row.id, cursor: page.next } }
   const how = page.row.status === 'running' ? `runs as ${row.id}` : `was started as ${row.id} and is over already`
-  const told = `It ${how}. Read on with ProcessOutput ${JSON.stringify(next.arguments)}${place.confined ? '' : '\nIt runs without a sandbox, with the rights of the owner.'}`
+  const told = `It ${how}. Read on with ProcessOutput ${JSON.stringify(next.arguments)}${place.confined || context.grant.sandbox === 'off' ? '' : '\nNo sandbox works here: it runs with the rights of the owner.'}`
   return text(page.text === '' ? told : `${page.text}\n${told}`, {
     ...{ process_id: row.id, status: page.row.status, exit_code: page.row.exit_code, cursor: page.next, next },
     ...(place.confined ? {} : { unconfined: true }),
