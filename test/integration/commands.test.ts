@@ -1,11 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type CallResult, connectClient, type TestClient } from '../helpers/clients.js'
 import { startHost, type TestHost } from '../helpers/host.js'
-import { isGone } from '../processes/harness.js'
+import { type Bench, commandBench, factsOf, operationOf, outputOf, sleeping, textOf } from './command-bench.js'
 
 let host: TestHost
 beforeAll(async () => {
@@ -13,65 +11,37 @@ beforeAll(async () => {
 })
 afterAll(() => host.stop())
 
-export interface Bench {
-  client: TestClient
-  connection: string
-  session: string
-  bash(command: string, args?: Record<string, unknown>, kiki?: Record<string, unknown>): Promise<CallResult>
-  call(name: string, args?: Record<string, unknown>): Promise<CallResult>
-}
-
-/** A client that may run commands, over a bridge. */
-async function bench(grant: Record<string, unknown> = {}, session: Record<string, unknown> = {}): Promise<Bench> {
-  const connection = await host.connection({ tools: ['files', 'search', 'shell'], allow_commands: true, ...grant })
-  const ref = await host.session(connection, session)
-  const client = await connectClient(host, connection, 'v2 2026-07-28', { session: ref })
-  const call = (name: string, args: Record<string, unknown> = {}, kiki = {}) =>
-    client.call(name, { ...args, _kiki: { idempotency_key: randomUUID(), ...kiki } })
-  return {
-    client,
-    connection,
-    session: ref,
-    call,
-    bash: (command, args, kiki) => call('Bash', { command, ...args }, kiki),
-  }
-}
-
-const textOf = (result: CallResult) => result.content.map(({ text = '' }) => text).join('\n')
-const facts = (result: CallResult) => result._meta?.['kiki/result'] as Record<string, unknown>
-const statusOf = (result: CallResult) => (result._meta?.['kiki/operation'] as { status: string }).status
-
 for (const sandbox of ['required', 'off'] as const) {
   describe(`with sandbox ${sandbox}`, () => {
     let at: Bench
     beforeAll(async () => {
-      at = await bench({ sandbox })
+      at = await commandBench(host, { sandbox })
     })
     afterAll(() => at.client.close())
 
     it('SH-01 a command is answered with its output in order, exit code and duration', async () => {
       const done = await at.bash('echo out; echo err >&2; echo again >/dev/stderr; pwd')
-      expect(done.content[0]?.text).toBe(`out\nerr\nagain\n${host.workspace}\n`)
-      expect(facts(done)).toMatchObject({ exit_code: 0, signal: null, timed_out: false, truncated: false })
+      expect(outputOf(done)).toBe(`out\nerr\nagain\n${host.workspace}\n`)
+      expect(factsOf(done)).toMatchObject({ exit_code: 0, signal: null, timed_out: false, truncated: false })
       expect(done.isError).toBeUndefined()
       const failed = await at.bash('echo why; exit 3')
       expect(failed.isError).toBe(true)
       expect(textOf(failed)).toMatch(/^why\n\ncommand_failed: Exit code 3/)
-      expect(facts(failed)).toMatchObject({ exit_code: 3 })
+      expect(factsOf(failed)).toMatchObject({ exit_code: 3 })
     })
 
     it('FC-H07 death by a signal is a failure that names it', async () => {
       for (const signal of ['KILL', 'SEGV']) {
         const killed = await at.bash(`kill -${signal} $$`)
         expect(killed.isError).toBe(true)
-        expect(facts(killed)).toMatchObject({ exit_code: null, signal: `SIG${signal}` })
+        expect(factsOf(killed)).toMatchObject({ exit_code: null, signal: `SIG${signal}` })
       }
     })
 
     it('FC-H04 each call begins in the workspace, whatever became of the folder before', async () => {
       await at.bash('mkdir d && cd d')
       await at.bash('rmdir d')
-      expect((await at.bash('pwd')).content[0]?.text).toBe(`${host.workspace}\n`)
+      expect(outputOf(await at.bash('pwd'))).toBe(`${host.workspace}\n`)
       const gone = await at.bash('pwd', { cwd: 'd' })
       expect(textOf(gone)).toMatch(/^not_found: "d" is no folder to run in/)
     })
@@ -80,7 +50,7 @@ for (const sandbox of ['required', 'off'] as const) {
       const began = performance.now()
       await at.bash('cat; python3 -c "input()"; ssh-keygen </dev/null; head -1')
       expect(performance.now() - began).toBeLessThan(10_000)
-      expect((await at.bash('echo still here')).content[0]?.text).toBe('still here\n')
+      expect(outputOf(await at.bash('echo still here'))).toBe('still here\n')
     })
 
     it('SH-02 FC-H03 FC-H05 GU-22 a command that timed out is failed with its output, and nothing of it is left', async () => {
@@ -88,9 +58,9 @@ for (const sandbox of ['required', 'off'] as const) {
         'echo before; setsid sleep 701 & (trap "" TERM; exec sleep 702) & bash -c "sleep 703 & wait"',
         { timeout_ms: 700 },
       )
-      expect(statusOf(done)).toBe('failed')
+      expect(operationOf(done).status).toBe('failed')
       expect(done._meta?.['kiki/error']).toMatchObject({ code: 'timeout' })
-      expect(facts(done)).toMatchObject({ timed_out: true })
+      expect(factsOf(done)).toMatchObject({ timed_out: true })
       expect(textOf(done)).toMatch(/^before\n/)
       expect(sleeping(['701', '702', '703'])).toEqual([])
     })
@@ -98,7 +68,7 @@ for (const sandbox of ['required', 'off'] as const) {
     it('GU-21 OP-11 a daemon of a cancelled command is gone within 2 s', async () => {
       const daemon = 'env -i setsid sh -c \'sh -c "trap \\"\\" TERM HUP; sleep 711" >/dev/null 2>&1 &\''
       const receipt = await at.bash(`${daemon}; setsid sleep 712 & trap '' TERM; sleep 713`, {}, { wait_ms: 1000 })
-      const { operation_id, status } = receipt._meta?.['kiki/operation'] as { operation_id: string; status: string }
+      const { operation_id, status } = operationOf(receipt)
       expect(status).toBe('running')
       expect(sleeping(['711', '712', '713'])).toEqual(['711', '712', '713'])
       const began = performance.now()
@@ -111,9 +81,11 @@ for (const sandbox of ['required', 'off'] as const) {
 
     it('SH-06 GU-61 a command sees no variable that is not on the list, and what the call sets', async () => {
       const seen = await at.bash('env', { env: { GIVEN: 'x y' } })
-      const names = (seen.content[0]?.text ?? '').split('\n').map((line) => line.split('=')[0])
-      expect(seen.content[0]?.text).toContain('GIVEN=x y\n')
-      expect(seen.content[0]?.text).toMatch(/^CI=1$/m)
+      const names = outputOf(seen)
+        .split('\n')
+        .map((line) => line.split('=')[0])
+      expect(outputOf(seen)).toContain('GIVEN=x y\n')
+      expect(outputOf(seen)).toMatch(/^CI=1$/m)
       const allowed = new Set(
         'PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM COLORTERM CI PAGER GIT_PAGER MANPAGER GIT_TERMINAL_PROMPT GIT_EDITOR KIKI_OPERATION_ID GIVEN PWD SHLVL _ XDG_CACHE_HOME npm_config_cache YARN_CACHE_FOLDER GOMODCACHE GRADLE_USER_HOME'.split(
           ' ',
@@ -136,17 +108,17 @@ for (const sandbox of ['required', 'off'] as const) {
         )
       }
       const log = await at.bash('git log', { cwd: `repo-${sandbox}`, timeout_ms: 20_000 })
-      expect(log.content[0]?.text?.match(/^commit /gm)).toHaveLength(60)
+      expect(outputOf(log).match(/^commit /gm)).toHaveLength(60)
     })
 
     it('SH-03 a background process is read by cursor, answers the next command, takes input and is stopped', async () => {
       const server = `require('node:http').createServer((q,s)=>{console.log('asked '+q.url);s.end('hello')}).listen(0,'127.0.0.1',function(){console.log('port '+this.address().port)})`
       const started = await at.bash(`node -e "${server}"`, { background: true })
-      const { process_id } = facts(started) as { process_id: string }
+      const { process_id } = factsOf(started) as { process_id: string }
       let output = ''
       let cursor = 0
       while (!/port \d+\n/.test(output)) {
-        const page = facts(await at.call('ProcessOutput', { process_id, cursor, wait_ms: 10_000 })) as {
+        const page = factsOf(await at.call('ProcessOutput', { process_id, cursor, wait_ms: 10_000 })) as {
           text: string
           cursor: number
         }
@@ -155,12 +127,12 @@ for (const sandbox of ['required', 'off'] as const) {
       }
       const port = /port (\d+)/.exec(output)?.[1]
       const asked = await at.bash(`node -e "fetch('http://127.0.0.1:${port}/x').then(r=>r.text()).then(console.log)"`)
-      expect(asked.content[0]?.text).toBe('hello\n')
-      const more = facts(await at.call('ProcessOutput', { process_id, cursor, wait_ms: 10_000 }))
+      expect(outputOf(asked)).toBe('hello\n')
+      const more = factsOf(await at.call('ProcessOutput', { process_id, cursor, wait_ms: 10_000 }))
       expect(more).toMatchObject({ text: 'asked /x\n', status: 'running' })
       expect(textOf(await at.call('ProcessOutput'))).toContain(process_id)
       await at.call('ProcessInput', { process_id, signal: 'SIGTERM' })
-      const end = facts(await at.call('ProcessOutput', { process_id, cursor: more.cursor, wait_ms: 10_000 }))
+      const end = factsOf(await at.call('ProcessOutput', { process_id, cursor: more.cursor, wait_ms: 10_000 }))
       expect(end).toMatchObject({ status: 'exited', signal: 'SIGTERM' })
       const dead = await at.call('ProcessInput', { process_id, text: 'x' })
       expect(textOf(dead)).toMatch(/^conflict: Process proc_\w+ is over: ended by SIGTERM/)
@@ -169,21 +141,15 @@ for (const sandbox of ['required', 'off'] as const) {
     it('SH-03 SH-04 what is typed reaches a process, by a pipe and in a terminal', async () => {
       for (const tty of [false, true]) {
         const started = await at.bash('read -r name; test -t 0 && echo tty; echo "hi $name"', { background: true, tty })
-        const { process_id } = facts(started) as { process_id: string }
+        const { process_id } = factsOf(started) as { process_id: string }
         await at.call('ProcessInput', { process_id, text: 'Kiki\n' })
-        let page = facts(await at.call('ProcessOutput', { process_id, wait_ms: 10_000 }))
+        let page = factsOf(await at.call('ProcessOutput', { process_id, wait_ms: 10_000 }))
         while (page.status === 'running')
-          page = facts(await at.call('ProcessOutput', { process_id, cursor: page.cursor, wait_ms: 1000 }))
-        expect(facts(await at.call('ProcessOutput', { process_id })).text).toBe(
+          page = factsOf(await at.call('ProcessOutput', { process_id, cursor: page.cursor, wait_ms: 1000 }))
+        expect(factsOf(await at.call('ProcessOutput', { process_id })).text).toBe(
           tty ? 'Kiki\ntty\nhi Kiki\n' : 'hi Kiki\n',
         )
       }
     })
   })
-}
-
-/** Which of these `sleep` times are being slept by anybody. */
-function sleeping(times: string[]): string[] {
-  const lines = execFileSync('ps', ['-eo', 'stat,args'], { encoding: 'utf8' }).split('\n')
-  return times.filter((time) => lines.some((line) => !line.startsWith('Z') && line.includes(`sleep ${time}`)))
 }
