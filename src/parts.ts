@@ -31,6 +31,7 @@ import { type ChildRecords, createChildRecords } from './processes/child-records
 import { allowedEnvironment } from './processes/environment.js'
 import { createOutputs, type OutputLimits, type Outputs } from './processes/output/outputs.js'
 import { createProcesses, launcherCommand, launcherFile } from './processes/processes.js'
+import { createSandboxNetwork } from './sandbox/network.js'
 import { createSandboxes } from './sandbox/sandboxes.js'
 import { createSessions } from './sessions/sessions.js'
 import type { OnCommit } from './store/commits.js'
@@ -130,8 +131,9 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   const processes = createProcesses({ dir: paths.run, log, env: environment() })
   const children = createChildRecords({ store, clock })
   const background = createBackground({ store, outputs, clock, log })
+  const network = createSandboxNetwork(log)
   const sandboxes = createSandboxes({
-    ...{ processes, children, log, config: settings.current, dir: paths.run, platform: process.platform },
+    ...{ network, processes, children, log, config: settings.current, dir: paths.run, platform: process.platform },
     ...{ env: allowedEnvironment(environment()), launcher: launcherCommand(launcherFile()) },
     programFolder: fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, ''),
   })
@@ -142,6 +144,7 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   shell.followGrants({ events, connections, sessions })
   undo.push(
     () => processes.close(),
+    () => network.close(),
     () => sandboxes.closeAll(),
     () => background.end(() => true).then(() => undefined),
     () => lifecycle.stopAll(),

@@ -20,10 +20,9 @@ import type { Shell } from '../tools/shell/shell.js'
 import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
-import type { Workspace } from '../workspace/workspace.js'
 import type { Caller, ToolRequest } from './caller.js'
-import { type Scripts, scriptOf } from './command.js'
-import { judge } from './judge.js'
+import { needsNetwork, type Scripts, scriptOf } from './command.js'
+import { type JudgeInput, judge } from './judge.js'
 import type { RateLimit } from './rate.js'
 import {
   type AuthenticateDeps,
@@ -94,7 +93,7 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
     if (claim.kind === 'over') return deps.operations.replay(claim.row, limitsOf(connection))
     if (claim.kind === 'new') {
       deps.sessions.touch(session)
-      start(deps, claim.live, workOf(deps, tool, call.args, workspace, connection))
+      start(deps, claim.live, workOf(deps, { tool, args: call.args, script, workspace, connection }))
     }
     return await follow(deps, claim.live, connection, call, request)
   } catch (error) {
@@ -153,7 +152,7 @@ export async function callAsOwner(
     lanes: [],
   })
   if (claim.kind !== 'new') throw new Error('a call without a key is new')
-  await deps.operations.run(claim.live, workOf(deps, tool, args, workspace, connection))
+  await deps.operations.run(claim.live, workOf(deps, { tool, args, script: undefined, workspace, connection }))
   return { operationId: claim.live.id, outcome: await claim.live.ended.promise }
 }
 
@@ -178,12 +177,15 @@ function decidedAgain(
     mustNotBeDenied(decision)
     mustLeadThere(deps.approvals.placesOf(row), places)
     if (decision.kind === 'ask' && row.approval_id === null) throw asksNow(decision)
-    return workOf(deps, tool, args, workspace, connection)(live)
+    return workOf(deps, { tool, args, script, workspace, connection })(live)
   }
 }
 
+/** What was decided about, and may run. */
+type AllowedCall = Pick<JudgeInput, 'tool' | 'args' | 'script' | 'workspace' | 'connection'> & { tool: Tool }
+
 /** The tool's own run, with what it may use. */
-function workOf(deps: GateDeps, tool: Tool, args: unknown, workspace: Workspace, connection: Connection): Work {
+function workOf(deps: GateDeps, { tool, args, script, workspace, connection }: AllowedCall): Work {
   return async (live) => {
     live.journal = createJournal({ dir: deps.changesFolder, operationId: live.id })
     const context = {
@@ -194,6 +196,7 @@ function workOf(deps: GateDeps, tool: Tool, args: unknown, workspace: Workspace,
       processes: deps.processes,
       session: { ref: live.sessionRef, connectionId: connection.id, policyVersion: connection.policyVersion },
       grant: connection.grant,
+      needsNetwork: script !== undefined && needsNetwork(script),
       shell: deps.shell,
       signal: live.controller.signal,
       progress: (message: string) => tellProgress(live, message),

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.js'
+import type { Grant } from '../grants/grant.js'
 import { commandRuleMatches } from '../policy/commands/match.js'
 import { openShellParser, type ShellParser } from '../policy/commands/parser.js'
 import type { ParsedScript, SimpleCommand } from '../policy/commands/types.js'
@@ -43,6 +44,22 @@ export function commandMatcher(parsed: ParsedScript): NonNullable<Subject['comma
 
 export function classesOfCommand(parsed: ParsedScript, config: Config): NonNullable<DecisionInput['classes']> {
   return { found: parsed.classes, decided: config.commands.classes }
+}
+
+/** Whether any of its commands is there to use the network (SB-01). */
+export function needsNetwork({ classes }: ParsedScript): boolean {
+  return classes.includes('network_egress') || classes.includes('package_install')
+}
+
+/** Why the owner is asked about a command that its sandbox would leave without the network; approving gives it to this one command. */
+export function networkGuard(
+  tool: Pick<Tool, 'runsCommand'>,
+  script: ParsedScript | undefined,
+  { network, sandbox }: Pick<Grant, 'network' | 'sandbox'>,
+): string | undefined {
+  if (tool.runsCommand !== true || script === undefined || sandbox === 'off' || network !== 'off') return undefined
+  if (!needsNetwork(script)) return undefined
+  return 'It needs the network, which is off for this connection (connection.network). Approved, this one command reaches it.'
 }
 
 /** Program and subcommand of each simple command; null for a script whose commands are not all known, which is only approved once. */

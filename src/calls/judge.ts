@@ -14,7 +14,7 @@ import type { Tool } from '../tools/tool.js'
 import { resolvePath } from '../workspace/files.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
-import { classesOfCommand, commandMatcher, prefixesOf } from './command.js'
+import { classesOfCommand, commandMatcher, networkGuard, prefixesOf } from './command.js'
 import { checkProfile } from './steps.js'
 
 export type JudgeDeps = Pick<GateDeps, 'rules' | 'approvals' | 'config'>
@@ -51,6 +51,8 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
   const subject = subjectOf(input)
   Object.assign(facts, { rules, subject })
   if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
+  const guard = networkGuard(tool, script, connection.grant)
+  if (guard !== undefined) facts.guard = guard
   enforceBelow(workspace, rules, subject)
   const decision = { ...decide(facts), ...(script === undefined ? {} : { classes: script.classes }) }
   const places = subject.targets.map(({ real }) => real)

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Log } from '../lib/log.js'
 import { type CommandSpawnOptions, type RunningCommand, spawnCommand } from './command.js'
 import { cancelled, stopping } from './failures.js'
@@ -13,6 +14,8 @@ export interface ConfinedProcesses {
   command(options: CommandSpawnOptions): Promise<RunningCommand>
   /** Settles when the sandbox is gone, whatever ended it. */
   lost: Promise<void>
+  /** The port on the sandbox's own loopback that leads to `onTunnel`. */
+  tunnel: Promise<number>
   kill(why: string): void
   close(): Promise<void>
 }
@@ -22,11 +25,13 @@ export interface ConfinedOptions {
   dir: string
   log: Log
   env: Record<string, string>
+  /** Gets what commands connect to on the loopback of their own network. */
+  onTunnel?: ((socket: Socket) => void) | undefined
   start(door: { folder: string }): LauncherStart
 }
 
-export async function openConfined({ dir, log, env, start }: ConfinedOptions): Promise<ConfinedProcesses> {
-  const link = await openLink({ dir, log, confined: true, start })
+export async function openConfined({ dir, log, env, start, onTunnel }: ConfinedOptions): Promise<ConfinedProcesses> {
+  const link = await openLink({ dir, log, confined: true, start, onTunnel })
   const startTime = link.pid === undefined ? undefined : startTimeOf(link.pid)
   let lastId = 0
   let gone = false
@@ -42,6 +47,7 @@ export async function openConfined({ dir, log, env, start }: ConfinedOptions): P
       return spawnCommand(link, lastId, env, options)
     },
     lost: link.lost,
+    tunnel: link.tunnel,
     kill: link.kill,
     close: link.close,
   }

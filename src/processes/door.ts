@@ -26,8 +26,14 @@ const HEADER_MS = 5000
 /** What a sandbox can hold open here at most. */
 const MAX_CONNECTIONS = 500
 
+export interface DoorEvents {
+  onError(error: Error): void
+  /** Gets connections of the launcher's tunnel; without it there are none. */
+  onTunnel?: ((socket: Socket) => void) | undefined
+}
+
 /** @param dir made with mode 0700 where missing. */
-export async function openDoor(dir: string, onError: (error: Error) => void): Promise<Door> {
+export async function openDoor(dir: string, on: DoorEvents): Promise<Door> {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const folder = mkdtempSync(path.join(dir, 'run-'))
   const folderFd = openSync(folder, 'r')
@@ -35,17 +41,19 @@ export async function openDoor(dir: string, onError: (error: Error) => void): Pr
   const waiting = new Map<string, Deferred<Socket>>()
 
   const server = createServer((socket) => {
-    socket.on('error', onError)
+    socket.on('error', on.onError)
     readHeader(socket, (header) => {
       const [shown = '', id, n] = header.split(' ')
-      const waiter = sameToken(shown, token) ? waiting.get(`${id} ${n}`) : undefined
+      const known = sameToken(shown, token)
+      if (known && id === '0' && n === '3' && on.onTunnel !== undefined) return on.onTunnel(socket)
+      const waiter = known ? waiting.get(`${id} ${n}`) : undefined
       if (waiter === undefined) return void socket.destroy()
       waiting.delete(`${id} ${n}`)
       waiter.resolve(socket)
     })
   })
   server.maxConnections = MAX_CONNECTIONS
-  server.on('error', onError)
+  server.on('error', on.onError)
   const direct = path.join(folder, 's')
   const short = Buffer.byteLength(direct) <= MAX_ADDRESS_BYTES
   const address = short ? direct : `/proc/${process.pid}/fd/${folderFd}/s`

@@ -4,11 +4,12 @@
  * it kills every group that it started and ends.
  */
 import { existsSync } from 'node:fs'
+import { createServer } from 'node:net'
 import type { Writable } from 'node:stream'
 import { createPipes } from './pipes.js'
 import type { FromLauncher, ToLauncher } from './protocol.js'
 import { startCommand } from './start-command.js'
-import { type Place, type Reports, type Started, startPlain } from './start-plain.js'
+import { attach, type Place, type Reports, type Started, startPlain } from './start-plain.js'
 
 interface Entry {
   started?: Started
@@ -72,6 +73,7 @@ function startLauncher(input: NodeJS.ReadStream, output: Writable): void {
   const handle = (message: ToLauncher): void => {
     if (message.type === 'hello') Object.assign(place, { address: message.address, token: message.token })
     else if (message.type === 'spawn') spawn(message)
+    else if (message.type === 'tunnel') openTunnel(place, (port) => say({ type: 'tunnel', port }))
     else if (message.type === 'opened') opened(message.id)
     else {
       const entry = entries.get(message.id)
@@ -94,6 +96,27 @@ function describe(error: unknown, cwd: string): { code: string; message: string 
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN'
   const message = error instanceof Error ? error.message : String(error)
   return code === 'ENOENT' && !existsSync(cwd) ? { code: 'ENOCWD', message } : { code, message }
+}
+
+/** Hands what connects to this world's loopback to the host. */
+function openTunnel(place: Place, ready: (port: number) => void): void {
+  const server = createServer((socket) => {
+    socket.pause()
+    socket.on('error', () => undefined)
+    attach(place, 0, 3).then(
+      (host) => {
+        host.pipe(socket).pipe(host)
+        socket.once('close', () => host.destroy())
+        host.once('close', () => socket.destroy())
+      },
+      // The door is closed: so is the way out.
+      () => socket.destroy(),
+    )
+  })
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address()
+    if (address !== null && typeof address === 'object') ready(address.port)
+  })
 }
 
 /** Not `node:readline`: it also splits at U+2028, which JSON leaves as it is. */

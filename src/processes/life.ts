@@ -2,7 +2,7 @@ import { type Deferred, deferred } from '../lib/async.js'
 import { KikiError, messageOf } from '../lib/errors.js'
 import { cancelled, cannotStart, notSeenToEnd } from './failures.js'
 import type { Link } from './link.js'
-import type { FromLauncher, LeftOver, ToLauncher } from './protocol.js'
+import type { ChildMessage, LeftOver, ToLauncher } from './protocol.js'
 import { endIfSame, type StartRecord, startTimeOf } from './start-record.js'
 
 /** What every start through the launcher needs. */
@@ -36,7 +36,7 @@ export interface Ended extends ExitResult {
 const OVERDUE_MS = 1200
 const LAST_LOOK_MS = 300
 
-type Spawned = Extract<FromLauncher, { type: 'spawned' }>
+type Spawned = Extract<ChildMessage, { type: 'spawned' }>
 
 interface Life {
   started: Deferred<number>
@@ -133,7 +133,7 @@ interface Hearing {
   connecting: Pick<Connecting<unknown>, 'onSpawned' | 'onLeft'>
 }
 
-function onMessage(life: Life, message: FromLauncher, { link, options, connecting }: Hearing): void {
+function onMessage(life: Life, message: ChildMessage, { link, options, connecting }: Hearing): void {
   switch (message.type) {
     case 'spawned':
       connecting.onSpawned?.(message)

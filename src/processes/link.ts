@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { deferred, settledWithin } from '../lib/async.js'
 import { KikiError, messageOf, systemCode } from '../lib/errors.js'
@@ -6,16 +7,18 @@ import { createSplitter } from '../lib/json-lines.js'
 import type { Log } from '../lib/log.js'
 import { type Door, openDoor } from './door.js'
 import { launcherLost, stopping } from './failures.js'
-import { type FromLauncher, MESSAGE, type ToLauncher } from './protocol.js'
+import { type ChildMessage, type FromLauncher, MESSAGE, type ToLauncher } from './protocol.js'
 
 /** The host's end of one running launcher. */
 export interface Link {
   door: Door
   /** Who hears the launcher's messages about a child, by its id. */
-  children: Map<number, { onMessage(message: FromLauncher): void; onLost(why: KikiError): void }>
+  children: Map<number, { onMessage(message: ChildMessage): void; onLost(why: KikiError): void }>
   send(message: ToLauncher): void
   /** Its children live in a world of their own (a sandbox): their numbers say nothing here, and its end is theirs. */
   confined: boolean
+  /** The port on the launcher's loopback, where `onTunnel` is given. */
+  tunnel: Promise<number>
   /** Ends the launcher at once, and with a sandbox everything in it. Each child is told that it was ended, and why. */
   kill(why: string): void
   /** Of the launcher, or of what confines it; undefined where it could not be started. */
@@ -31,6 +34,8 @@ export interface LinkOptions {
   dir: string
   log: Log
   confined: boolean
+  /** Gets what programs within connect to: the launcher listens for it where they are. */
+  onTunnel?: ((socket: Socket) => void) | undefined
   /** How the launcher is started, and by which path it reaches the door (from within a sandbox by another). */
   start(door: Pick<Door, 'folder' | 'address'>): LauncherStart
 }
@@ -49,7 +54,10 @@ const MAX_MESSAGE_BYTES = 64 * 1024
 /** Starts a launcher. It ends its children and itself when this process goes away, however that happens. */
 export async function openLink(options: LinkOptions): Promise<Link> {
   const { log } = options
-  const door = await openDoor(options.dir, (error) => log.debug({ error: error.message }, 'a child connection failed'))
+  const door = await openDoor(options.dir, {
+    onError: (error) => log.debug({ error: error.message }, 'a child connection failed'),
+    onTunnel: options.onTunnel,
+  })
   const { argv, env, address } = options.start(door)
   const launcher = spawn(argv[0], argv.slice(1), {
     // Not the owner's folder: a process that stands in it would keep it from being unmounted.
@@ -61,12 +69,15 @@ export async function openLink(options: LinkOptions): Promise<Link> {
   })
   const children: Link['children'] = new Map()
   const lost = deferred<void>()
+  const tunnel = deferred<number>()
+  tunnel.promise.catch(() => undefined)
   let closing = false
   let killed: string | undefined
 
   const tell = (message: FromLauncher): void => {
     // While it closes, a child's end says nothing about the child: all are told below.
-    if (!closing) children.get(message.id)?.onMessage(message)
+    if (message.type === 'tunnel') tunnel.resolve(message.port)
+    else if (!closing) children.get(message.id)?.onMessage(message)
   }
   let ended = false
   const end = (detail: string): void => {
@@ -78,6 +89,7 @@ export async function openLink(options: LinkOptions): Promise<Link> {
       log.error({ detail, children: children.size }, 'the launcher ended unexpectedly')
     for (const child of children.values()) child.onLost(why)
     children.clear()
+    tunnel.reject(why)
     lost.resolve()
   }
   const kill = (why: string): void => {
@@ -89,12 +101,14 @@ export async function openLink(options: LinkOptions): Promise<Link> {
   const { stdin } = launcher
   const send = (message: ToLauncher): void => void stdin.write(`${JSON.stringify(message)}\n`)
   send({ type: 'hello', address, token: door.token })
+  if (options.onTunnel !== undefined) send({ type: 'tunnel' })
   return {
     door,
     children,
     send,
     pid: launcher.pid,
     confined: options.confined,
+    tunnel: tunnel.promise,
     kill,
     lost: lost.promise,
     async close() {

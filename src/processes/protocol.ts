@@ -20,6 +20,8 @@ export type ToLauncher =
       /** Absent for a plain child. */
       command?: CommandOptions
     }
+  /** Take connections on the loopback of the launcher's own network and hand each to the door (`<token> 0 3`). */
+  | { type: 'tunnel' }
   | { type: 'go'; id: number }
   /** The host has opened the command's pipes. */
   | { type: 'opened'; id: number }
@@ -54,6 +56,8 @@ const exit = {
 
 /** What a launcher says. */
 export const MESSAGE = z.discriminatedUnion('type', [
+  /** Where it takes connections for the host. */
+  z.object({ type: z.literal('tunnel'), port: z.int().min(1).max(65_535) }),
   /** The child exists, in a process group whose number is its pid. */
   z.object({
     type: z.literal('spawned'),
@@ -79,3 +83,5 @@ export const MESSAGE = z.discriminatedUnion('type', [
 ])
 
 export type FromLauncher = z.infer<typeof MESSAGE>
+/** About one child. */
+export type ChildMessage = Exclude<FromLauncher, { type: 'tunnel' }>

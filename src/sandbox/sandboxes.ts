@@ -8,6 +8,7 @@ import type { CommandSpawnOptions, RunningCommand } from '../processes/command.j
 import { type ConfinedProcesses, openConfined } from '../processes/confined.js'
 import type { Confinement } from './confinement.js'
 import { type Engine, type EngineDeps, findEngine } from './engine.js'
+import type { AllowedHosts, SandboxNetwork } from './network.js'
 
 /** What one session's commands are confined to, before the sandbox adds what it makes itself. */
 export interface SandboxTerms extends Omit<Confinement, 'temporary' | 'programs'> {
@@ -22,6 +23,8 @@ export interface Sandbox {
   command(options: CommandSpawnOptions): Promise<RunningCommand>
   /** What a command has made that must not be there; it is removed. */
   removePlanted(): string[]
+  /** Lets one command reach hosts, by the variables that it gets; nothing where it has the machine's own network. */
+  allow(hosts: AllowedHosts): Promise<{ env: Record<string, string>; revoke(): void }>
 }
 
 export interface Sandboxes {
@@ -41,6 +44,7 @@ export interface Sandboxes {
 
 export interface SandboxesDeps extends EngineDeps {
   children: ChildRecords
+  network: SandboxNetwork
   /** For doors and temporary folders: in the home. */
   dir: string
   log: Log
@@ -95,6 +99,7 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
     }
     const processes = await openConfined({
       ...{ dir: deps.dir, log: deps.log, env: deps.env },
+      onTunnel: confinement.network ? undefined : deps.network.take,
       start: ({ folder }) => found.start(confinement, { argv: deps.launcher, env: deps.env, door: folder }),
     })
     const { record } = processes
@@ -137,6 +142,7 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
         }
       },
       removePlanted: () => open.forbidden.filter(removed),
+      allow: async (hosts) => deps.network.allow(hosts, await open.processes.tunnel),
     }
   }
 

@@ -32,6 +32,8 @@ export interface ToolContext {
   /** Whose call it is. */
   session: { ref: string; connectionId: string; policyVersion: number }
   grant: Pick<Grant, 'sandbox' | 'network'>
+  /** The command is of a class that needs the network: where that is off, the owner was asked about it (SB-01). */
+  needsNetwork: boolean
   shell: Shell
   /** Aborted by cancel, revoke and host stop. */
   signal: AbortSignal
@@ -59,6 +61,8 @@ export interface Tool<Args = unknown> {
   countsAs?: readonly string[]
   /** The shell script that the arguments hold, for rules and classes (PO-04, CC-01). */
   command?(args: Args): string
+  /** That script is run, in the session's sandbox where it has one; otherwise it is only typed somewhere. */
+  runsCommand?: true
   /**
    * What the call would change, in words and as a diff, for the owner who is asked (AP-03). It changes nothing.
    * @throws KikiError as `run` would.

@@ -6,6 +6,7 @@ import { createBackground } from '../../src/processes/background.js'
 import { createChildRecords } from '../../src/processes/child-records.js'
 import { createOutputs, type Outputs } from '../../src/processes/output/outputs.js'
 import { type ChildProcesses, launcherCommand } from '../../src/processes/processes.js'
+import { createSandboxNetwork } from '../../src/sandbox/network.js'
 import { createSandboxes } from '../../src/sandbox/sandboxes.js'
 import type { Store } from '../../src/store/store.js'
 import { createShell, type Shell } from '../../src/tools/shell/shell.js'
@@ -26,7 +27,16 @@ export function createTestShell({ dir, store, clock, processes, launcher = '', .
   const children = createChildRecords({ store, clock })
   const background = createBackground({ store, outputs, clock, log: silentLog })
   const sandboxes = createSandboxes({
-    ...{ processes, children, config, dir: join(dir, 'run'), log: silentLog, env: {}, platform: process.platform },
+    ...{
+      network: createSandboxNetwork(silentLog),
+      processes,
+      children,
+      config,
+      dir: join(dir, 'run'),
+      log: silentLog,
+      env: {},
+      platform: process.platform,
+    },
     launcher: launcherCommand(launcher),
     programFolder: resolve(import.meta.dirname, '../..'),
   })

@@ -66,6 +66,7 @@ export function createSandbox(options: { homeInside?: boolean; extraDirs?: strin
         processes: NO_PROCESSES,
         session: { ref: 'ext_test', connectionId: 'client_test', policyVersion: 1 },
         grant: { sandbox: 'off', network: 'off' },
+        needsNetwork: false,
         shell: NO_SHELL,
         signal: new AbortController().signal,
         progress: () => undefined,

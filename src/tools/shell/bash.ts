@@ -4,6 +4,7 @@ import { KikiError } from '../../lib/errors.js'
 import { shellWord } from '../../lib/shell-word.js'
 import type { Ended, RunningCommand } from '../../processes/command.js'
 import type { KeptOutput, OutputWriter } from '../../processes/output/writer.js'
+import type { AllowedHosts } from '../../sandbox/network.js'
 import { resolvePath } from '../../workspace/files.js'
 import { defineTool, type ToolContext, type ToolResult, text } from '../tool.js'
 import { commandEnvironment } from './environment.js'
@@ -56,6 +57,7 @@ export const bash = defineTool<Input>({
   family: 'shell',
   input,
   command: scriptForRules,
+  runsCommand: true,
   async run(context, args) {
     const { shell, workspace } = context
     const place = await shell.place(termsOf(context), workspace)
@@ -91,19 +93,37 @@ export function termsOf({ session, grant }: ToolContext): CommandTerms {
 async function start(context: ToolContext, place: CommandPlace, args: Input): Promise<RunningCommand> {
   const { shell, workspace, operationId } = context
   const config = shell.config().commands
-  return place.run({
-    argv: shellWords(args.command, process.platform, config.windows_shell),
-    cwd: folderOf(context, args.cwd),
-    env: commandEnvironment({
-      ...{ host: shell.hostEnvironment, pass: config.pass_env, given: args.env ?? {}, terminal: args.tty, operationId },
-      writable: place.confined ? workspace.roots : undefined,
-    }),
-    // A background command outlives its operation: what ends it is its session, its grant or the host.
-    signal: args.background ? new AbortController().signal : context.signal,
-    input: args.background,
-    keep: args.background,
-    ...(args.tty ? { terminal: TERMINAL } : {}),
-  })
+  const hosts = hostsOf(context)
+  const network = hosts === undefined ? undefined : await place.allow(hosts)
+  const revoke = () => network?.revoke()
+  try {
+    const command = await place.run({
+      argv: shellWords(args.command, process.platform, config.windows_shell),
+      cwd: folderOf(context, args.cwd),
+      env: commandEnvironment({
+        ...{ host: shell.hostEnvironment, pass: config.pass_env, terminal: args.tty, operationId },
+        given: { ...network?.env, ...args.env },
+        writable: place.confined ? workspace.roots : undefined,
+      }),
+      // A background command outlives its operation: what ends it is its session, its grant or the host.
+      signal: args.background ? new AbortController().signal : context.signal,
+      input: args.background,
+      keep: args.background,
+      ...(args.tty ? { terminal: TERMINAL } : {}),
+    })
+    command.exited.then(revoke, revoke)
+    return command
+  } catch (error) {
+    revoke()
+    throw error
+  }
+}
+
+/** What a command reaches beside its sandbox's own loopback; one that needs the network where that is off was asked about. */
+function hostsOf({ grant: { network }, needsNetwork }: ToolContext): AllowedHosts | undefined {
+  if (network === 'on') return undefined
+  if (network === 'off') return needsNetwork ? 'any' : undefined
+  return network
 }
 
 function folderOf({ workspace }: ToolContext, cwd: string | undefined): string {

@@ -9,6 +9,7 @@ import type { ChildRecords } from '../../processes/child-records.js'
 import type { CommandSpawnOptions, RunningCommand } from '../../processes/command.js'
 import type { Outputs } from '../../processes/output/outputs.js'
 import type { ChildProcesses } from '../../processes/processes.js'
+import type { AllowedHosts } from '../../sandbox/network.js'
 import type { Sandboxes, SandboxTerms } from '../../sandbox/sandboxes.js'
 import { secretPlaces } from '../../sandbox/secret-places.js'
 import type { Sessions } from '../../sessions/sessions.js'
@@ -27,6 +28,8 @@ export interface CommandTerms {
 /** Where a command runs. */
 export interface CommandPlace {
   confined: boolean
+  /** For a confined command that may use the network, though its sandbox has one of its own. */
+  allow(hosts: AllowedHosts): Promise<{ env: Record<string, string>; revoke(): void }>
   run(options: Omit<CommandSpawnOptions, 'beforeExec'>): Promise<RunningCommand>
   /** What a command has made that must not be there; it is removed. */
   removePlanted(): string[]
@@ -62,6 +65,7 @@ export function createShell(deps: ShellDeps): Shell {
   const here: CommandPlace = {
     confined: false,
     removePlanted: () => [],
+    allow: () => Promise.resolve({ env: {}, revoke: () => undefined }),
     async run(options) {
       let forget: (() => void) | undefined
       const command = await processes.command({
@@ -95,7 +99,7 @@ export function createShell(deps: ShellDeps): Shell {
       if (await isUnconfined(terms.sandbox)) return here
       const sandbox = await sandboxes.open(terms.session, termsOf(deps, terms, workspace))
       placed.set(terms.session, terms)
-      return { confined: true, run: sandbox.command, removePlanted: sandbox.removePlanted }
+      return { confined: true, run: sandbox.command, removePlanted: sandbox.removePlanted, allow: sandbox.allow }
     },
     followGrants({ events, connections, sessions }) {
       events.on('connection.changed', async ({ connectionId }) => {
