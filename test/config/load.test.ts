@@ -155,7 +155,7 @@ describe('what is refused', () => {
 
   it('CF-02 lists the valid keys where none is near', async () => {
     const [fault] = await faultsOf('[sandbox]\nzzz = 1')
-    expect(fault?.hint).toBe('valid keys here: engine, caches')
+    expect(fault?.hint).toBe('valid keys here: engine, caches, docker_image, memory_mb, cpus, processes')
   })
 
   it.each([

@@ -54,7 +54,7 @@ it('GU-60 a fresh home and all in it are the owner’s alone, whatever the umask
   expect(lstatSync(dir).mode & 0o777).toBe(0o700)
   const found = modes(dir)
   expect(Object.keys(found).sort()).toEqual(
-    ['changes', 'credential.key', 'home-id', 'keys', 'logs', 'media', 'owner.token', 'run'].sort(),
+    ['changes', 'credential.key', 'home-id', 'keys', 'logs', 'media', 'output', 'owner.token', 'run'].sort(),
   )
   for (const [name, mode] of Object.entries(found))
     expect([name, mode]).toEqual([name, /\.|-/.test(name) ? '600' : '700'])
