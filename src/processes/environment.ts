@@ -11,6 +11,14 @@ const ALLOWED = new Set([
   'TMPDIR',
   'TERM',
   'COLORTERM',
+  // Where a machine keeps the certificates that it trusts: without them nothing on its network can be reached.
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'NODE_EXTRA_CA_CERTS',
+  'CURL_CA_BUNDLE',
+  'REQUESTS_CA_BUNDLE',
+  'GIT_SSL_CAINFO',
+  'PIP_CERT',
   // Windows programs do not start without these.
   'SYSTEMROOT',
   'WINDIR',
