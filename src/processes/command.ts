@@ -37,10 +37,10 @@ export async function spawnCommand(
   defaultEnv: Record<string, string>,
   options: CommandSpawnOptions,
 ): Promise<RunningCommand> {
-  const { argv, cwd, env = defaultEnv, input, terminal, keep } = options
+  const { argv, cwd, env = defaultEnv, script, input, terminal, keep } = options
   const programEnded = deferred<ExitResult>()
   const streams = terminal === undefined ? pipes(link, id) : terminalStreams(link, id)
-  const command: CommandOptions = { input, keep, ...(terminal === undefined ? {} : { terminal }) }
+  const command: CommandOptions = { script, input, keep, ...(terminal === undefined ? {} : { terminal }) }
   const held = options.beforeExec !== undefined
   const begun = await beginLife(link, { type: 'spawn', id, argv, cwd, env, held, command }, options, {
     ...streams,

@@ -26,18 +26,18 @@ const MARKS = 2 ** 50
  * again without privileges: set to a number of its own it tells a command's processes from all others, though they left the
  * group, the session and the parent, and cleared their environment. Undefined where there is no such thing.
  */
-export function newMark(): number | undefined {
-  if (process.platform !== 'linux') return undefined
+export function createMarks(): () => number | undefined {
+  if (process.platform !== 'linux') return () => undefined
   const limit = /Max file locks\s+\S+\s+(\S+)/.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
-  return limit === 'unlimited' ? LEAST_MARK + Math.floor(Math.random() * MARKS) : undefined
+  return () => (limit === 'unlimited' ? LEAST_MARK + Math.floor(Math.random() * MARKS) : undefined)
 }
 
-/** Live processes that carry a mark. A zombie is over. Those that end meanwhile are not among them. */
-export function marked(mark: number): LeftOver[] {
+/** Live processes that carry a mark, of those whose numbers can be theirs. A zombie is over; so is what ends meanwhile. */
+function marked(mark: number, canBe: (pid: number) => boolean = () => true): LeftOver[] {
   const found: LeftOver[] = []
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
-    if (!(pid > 1) || pid === process.pid || !limitsOf(pid).includes(` ${mark} `)) continue
+    if (!(pid > 1) || pid === process.pid || !canBe(pid) || !limitsOf(pid).includes(` ${mark} `)) continue
     const stat = read(`/proc/${pid}/stat`)
     const end = stat.lastIndexOf(')')
     if (end > 0 && !/^ [ZX]/.test(stat.slice(end + 1)))
@@ -48,9 +48,11 @@ export function marked(mark: number): LeftOver[] {
 
 /** What is left of a command whose program has ended. */
 export function leftOf(target: Target): LeftOver[] {
-  // Nothing at all was started after the program: most commands.
-  if (target.mark !== undefined && read('/proc/loadavg').trimEnd().endsWith(` ${target.pid}`)) return []
-  return members(target)
+  if (target.mark === undefined) return members(target)
+  // What it started has a later number, up to the last one that the system gave; numbers begin again at the highest.
+  const last = Number(read('/proc/loadavg').trimEnd().split(' ').at(-1))
+  if (last === target.pid) return []
+  return marked(target.mark, last > target.pid ? (pid) => pid > target.pid && pid <= last : undefined)
 }
 
 /** Ends everything that belongs to a command: SIGTERM, after the grace SIGKILL until nothing is left. @returns whether nothing is. */

@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createMarks } from './members.js'
 
-/** Named pipes in the door's folder, made ahead, because only another program can make them. Each is used once. */
+/** What each command takes: a mark, and named pipes in the door's folder, made ahead, because only another program can make them. */
 export interface Pipes {
+  /** Never the same again. */
+  mark(): number | undefined
+  /** Never the same again. */
   take(): Promise<string>
 }
 
@@ -36,6 +40,7 @@ export function createPipes(address: () => string): Pipes {
   }
 
   return {
+    mark: createMarks(),
     async take() {
       while (ready.length === 0) await make()
       const pipe = ready.shift() as string

@@ -31,6 +31,8 @@ export type ToLauncher =
 
 /** A child that may start others, which belong to it wherever they go (SH-02). */
 export interface CommandOptions {
+  /** The last word of `argv` is a script of bash, which `argv` runs: it marks itself, and costs no shell more. */
+  script: boolean
   /** Standard input: a pipe that stays open, or nothing at all (SH-04). A terminal has one always. */
   input: boolean
   /** A pseudo-terminal of this size, in characters. */

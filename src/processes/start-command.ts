@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { endAll, killAllNow, leftOf, newMark, signalAll, type Target } from './members.js'
+import { endAll, killAllNow, leftOf, signalAll, type Target } from './members.js'
 import type { Pipes } from './pipes.js'
 import type { LeftOver } from './protocol.js'
 import {
@@ -20,7 +20,9 @@ import { startTerminal } from './start-terminal.js'
 const WATCH_MS = 200
 
 /** Sets the mark, then becomes the program (members.ts). Only bash can set this limit. */
-export const MARK = 'ulimit -x "$1" 2>/dev/null; shift; '
+const MARK = 'ulimit -x "$1" 2>/dev/null; shift; '
+/** Before a script, on its first line, so that its lines keep their numbers. */
+const WAIT = 'read -r KIKI_GATE <&3 && [ "$KIKI_GATE" = go ] || exit 125; unset KIKI_GATE; exec 3<&-; '
 
 /** Starts a command, by pipes or in a terminal. */
 export function startCommand(message: SpawnMessage, place: Place, pipes: Pipes, on: Reports): Promise<Started> {
@@ -34,14 +36,15 @@ async function startPiped(message: SpawnMessage, place: Place, pipes: Pipes, on:
   const output = await pipes.take()
   const input = message.command?.input === true ? await pipes.take() : undefined
   if (on.ended() || place.closed) throw endedEarly()
-  const mark = newMark()
+  const mark = pipes.mark()
   // Open for both, a named pipe never blocks its opener: what the child has then opens at once, and the pipe lives until
   // the host has it too, however soon the child ends.
   const kept = [openSync(output, 'r+'), ...(input === undefined ? [] : [openSync(input, 'r+')])]
   const toChild = [openSync(output, constants.O_WRONLY), ...(input === undefined ? [] : [openSync(input, 'r')])]
   const release = closeOnce(kept)
   try {
-    const child = spawn('bash', gateWords(message, mark, message.held ? GATE : 'exec "$@"'), {
+    const [file, ...words] = piped(message, mark)
+    const child = spawn(file, words, {
       cwd: message.cwd,
       env: message.env,
       detached: true,
@@ -60,6 +63,15 @@ async function startPiped(message: SpawnMessage, place: Place, pipes: Pipes, on:
   } finally {
     for (const fd of toChild) closeSync(fd)
   }
+}
+
+function piped(message: SpawnMessage, mark: number | undefined): [string, ...string[]] {
+  if (message.command?.script !== true) {
+    return ['bash', ...gateWords(message, mark, message.held ? GATE : 'exec "$@"')]
+  }
+  const marks = mark === undefined ? '' : `ulimit -x ${mark} 2>/dev/null; `
+  const script = `${marks}${message.held ? WAIT : ''}${message.argv.at(-1) ?? ''}`
+  return [findProgram(message), ...message.argv.slice(1, -1), script]
 }
 
 /** The words of a bash that marks itself, waits at its gate and becomes the program. */

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
-import { newMark, type Target } from './members.js'
+import type { Target } from './members.js'
 import type { Pipes } from './pipes.js'
 import { gateWords, named, watchEnd } from './start-command.js'
 import {
@@ -32,7 +32,7 @@ export async function startTerminal(
     socket.destroy()
     throw endedEarly()
   }
-  const mark = newMark()
+  const mark = pipes.mark()
   const held = openSync(gate, 'r+')
   const words = gateWords(message, mark, TERMINAL_GATE)
   // Before the program, after bash's own words and the mark.

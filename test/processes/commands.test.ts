@@ -24,6 +24,7 @@ async function start(script: string, options: Partial<CommandSpawnOptions> = {})
     argv: ['bash', '-c', script],
     cwd: harness.dir,
     signal: never(),
+    script: false,
     input: false,
     keep: false,
     ...options,
@@ -55,6 +56,21 @@ it('SH-01 output and errors come in their order, and a program can open /dev/std
   const { command, output } = await start('for i in 1 2 3; do echo o$i; echo e$i >&2; done; echo again >/dev/stderr')
   expect(await output).toBe('o1\ne1\no2\ne2\no3\ne3\nagain\n')
   expect(await command.exited).toEqual({ exitCode: 0, signal: null, left: [] })
+})
+
+it('SH-01 a script keeps its lines, its shell and its status, marked and held or not', async () => {
+  const script = 'echo $LINENO $0 "$-" "$PWD"\necho $LINENO; echo "<$KIKI_GATE>"; ls /proc/self/fd | wc -l; (exit 7)'
+  const plain = await start(script)
+  for (const held of [{}, { beforeExec: () => undefined }]) {
+    const { command, output } = await start(script, { script: true, ...held })
+    expect(await output).toBe(await plain.output)
+    expect(await command.exited).toMatchObject({ exitCode: 7 })
+  }
+  expect(await plain.output).toMatch(/^1 \S*bash \S+ \/.*\n2\n<>\n/)
+  const empty = await start('# nothing', { script: true })
+  expect(await empty.command.exited).toMatchObject({ exitCode: 0 })
+  const wrong = await start('echo a\n)', { script: true })
+  expect(await wrong.output).toMatch(/^a\n\S*bash: -c: line 2: syntax error/)
 })
 
 it('SH-04 standard input is at its end from the start, unless there is one', async () => {

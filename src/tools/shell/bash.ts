@@ -107,6 +107,7 @@ async function start(context: ToolContext, place: CommandPlace, args: Input): Pr
       }),
       // A background command outlives its operation: what ends it is its session, its grant or the host.
       signal: args.background ? new AbortController().signal : context.signal,
+      script: process.platform !== 'win32',
       input: args.background,
       keep: args.background,
       ...(args.tty ? { terminal: TERMINAL } : {}),
