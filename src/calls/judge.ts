@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import type { Question } from '../approvals/approvals.js'
 import { kindsOf } from '../approvals/kinds.js'
+import type { Config } from '../config/schema.js'
 import type { Connection } from '../grants/connections.js'
 import { KikiError } from '../lib/errors.js'
 import { canonicalJson, sha256 } from '../lib/json.js'
@@ -14,7 +15,8 @@ import type { Tool } from '../tools/tool.js'
 import { resolvePath } from '../workspace/files.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
-import { classesOfCommand, commandMatcher, networkGuard, prefixesOf } from './command.js'
+import { classesOfCommand, commandMatcher, prefixesOf } from './command.js'
+import { guardsOf, keepSecrets, secretsOf, showsContent } from './guards.js'
 import { checkProfile } from './steps.js'
 
 export type JudgeDeps = Pick<GateDeps, 'rules' | 'approvals' | 'config'>
@@ -47,13 +49,19 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
   const facts: DecisionInput = { tool, ceiling: connection.grant.ceiling, sessionMode: session.mode }
   const profileMode = profile?.mode === undefined ? undefined : parseMode(profile.mode)
   if (profileMode !== undefined) facts.profileMode = profileMode
-  if (tool.effect === 'read' && rules.length === 0) return { decision: decide(facts) }
+  const content = showsContent(tool)
+  if (tool.effect === 'read' && rules.length === 0 && !namesSecret(deps.config(), input)) {
+    if (content) keepSecrets(workspace, deps.config(), [])
+    return { decision: decide(facts) }
+  }
   const subject = subjectOf(input)
   Object.assign(facts, { rules, subject })
   if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
-  const guard = networkGuard(tool, script, connection.grant)
+  const { guard, secret } = guardsOf({ tool, script, connection, config: deps.config() }, subject.targets)
   if (guard !== undefined) facts.guard = guard
+  if (secret !== undefined) facts.secret = secret
   enforceBelow(workspace, rules, subject)
+  if (content) keepSecrets(workspace, deps.config(), secret === undefined ? [] : subject.targets)
   const decision = { ...decide(facts), ...(script === undefined ? {} : { classes: script.classes }) }
   const places = subject.targets.map(({ real }) => real)
   if (decision.kind !== 'ask') return { decision, places }
@@ -73,6 +81,13 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
 /** What `ask` becomes for commands where nobody can answer (CC-02); by default it is refused (AP-01). */
 function nobodyAndAllowed({ approvals, config }: JudgeDeps): boolean {
   return approvals.consumers.count() === 0 && config().commands.non_interactive === 'allow'
+}
+
+/** By the names in its arguments alone: links that lead to a secret are found out where they are followed. */
+function namesSecret(config: Config, { tool, args, workspace }: JudgeInput): boolean {
+  if (!showsContent(tool)) return false
+  const secrets = secretsOf(config)
+  return (tool.targets?.(args) ?? []).some(({ path }) => secrets.has(resolve(workspace.root, path)))
 }
 
 /** What the rules see of a call. */

@@ -36,6 +36,8 @@ export function diffOfChange(source: DiffSource, change: PastChange, maxChars: n
   const { record } = change
   const { kind, node } = record
   if (kind === 'mkdir' || kind === 'move' || node === 'directory') return { diff: '' }
+  const refusal = source.workspace.refuses?.(record.path)
+  if (refusal !== undefined) return { diff: '', note: refusal.message }
   const before = source.changes.content(change.operationId, record.seq)
   const after = kind === 'delete' ? undefined : laterContent(source, change)
   if (kind !== 'delete' && after === undefined) {

@@ -75,6 +75,7 @@ function conflictWords(source: DiffSource, conflict: UndoConflict): string {
 /** From what the change left, or else from what it kept, to what is there now. */
 function difference(source: DiffSource, conflict: UndoConflict): string {
   const { operationId, record, path, found } = conflict
+  if (source.workspace.refuses?.(path) !== undefined) return ''
   if (found?.type !== 'file' || record.node !== undefined || record.kind === 'mkdir') return ''
   const now = currentContent(source.workspace, path)
   if (now === undefined) return ''

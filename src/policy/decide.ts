@@ -27,6 +27,8 @@ export interface DecisionInput {
   classes?: { found: readonly string[]; decided: Readonly<Record<string, DecisionKind | undefined>> }
   /** Why a guard asks about what the call touches, whatever the mode (PA-05, PA-06). */
   guard?: string
+  /** A file that looks like a secret and that the call names: never shown in read-only (PA-06). */
+  secret?: string
   /** The owner approved this kind of call for the session (GU-33). */
   approvedForSession?: boolean
 }
@@ -41,6 +43,10 @@ export function decide(input: DecisionInput): Decision {
   if (mode === 'read-only' && tool.effect !== 'read' && !onlyReads(input)) {
     const reason = `${tool.name} has side effects, and ${by} is read-only.`
     return { kind: 'deny', by, reason, code: 'permission_denied' }
+  }
+  if (mode === 'read-only' && input.secret !== undefined) {
+    const reason = `"${input.secret}" looks like a secret (permission.secret_files), and ${by} is read-only.`
+    return { kind: 'deny', by: 'permission.secret_files', reason, code: 'permission_denied' }
   }
   const rule = (kind: DecisionKind) => ruleOf(input, kind)
   const standing = rule('deny') ?? classOf(input, 'deny')

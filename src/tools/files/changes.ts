@@ -36,6 +36,7 @@ export const changes = defineTool<Input>({
     'characters). Changes by commands are not recorded.',
   effect: 'read',
   family: 'files',
+  countsAs: ['Read'],
   input,
   async run(context, args) {
     if (args.operation_id === undefined && args.path === undefined) return list(context, args)

@@ -93,7 +93,7 @@ export function skippedNote(scope: Scope, contents: boolean): string {
   if (!hidden) parts.push('hidden files (hidden: true)')
   if (hidden && !namesGit(scope)) parts.push('.git (name it in path)')
   if (!scope.ignored) parts.push('files that .gitignore or .ignore exclude (ignored: true)')
-  if (contents) parts.push('binary files')
+  if (contents) parts.push('binary files', 'files that look like secrets (Read one: the owner is asked)')
   if (scope.home !== undefined) parts.push("Kiki's own home")
   parts.push('links')
   return `Not searched: ${parts.join(', ')}.`

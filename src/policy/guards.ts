@@ -1,0 +1,97 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { pathGlob } from './path-glob.js'
+
+/** Folders of tools that run what is in them: git, editors, agents, Kiki itself (PA-05). */
+const GUARDED_FOLDERS = new Set(
+  '.git .kiki .vscode .idea .zed .fleet .devcontainer .husky .claude .cursor .codex .gemini .windsurf .continue .direnv .fish'.split(
+    ' ',
+  ),
+)
+/** Files that a shell, git, an editor or a package manager runs or takes its commands from. */
+const GUARDED_FILES = new Set(
+  [
+    '.gitmodules .gitattributes .gitconfig .envrc .direnvrc .mcp.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .bunfig.toml',
+    '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .cshrc .tcshrc',
+    '.login .kshrc .inputrc config.fish .vimrc .gvimrc .exrc .nvimrc .emacs .tmux.conf .screenrc .gdbinit .lldbinit .wgetrc .curlrc',
+    '.pre-commit-config.yaml lefthook.yml .lefthook.yml .pypirc .condarc .mise.toml mise.toml .tool-versions .rtx.toml',
+  ].flatMap((line) => line.split(' ')),
+)
+
+/** Files that hold keys or sign-ins, by their names (PA-06). */
+const SECRET_NAME = new RegExp(
+  `^(?:${[
+    '\\.env(?:\\..*)?|.*\\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg)|id_(?:rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk)',
+    '\\.netrc|_netrc|\\.pgpass|\\.my\\.cnf|\\.git-credentials|\\.pypirc|\\.htpasswd|\\.vault-token|\\.dockercfg|\\.s3cfg|\\.boto',
+    'credentials(?:\\.(?:json|toml|xml|yml|yaml))?|\\.credentials\\.json|(?:client_)?secrets?\\.(?:json|toml|yml|yaml|env)',
+    'service[-_]?account.*\\.json|oauth_creds\\.json|auth\\.json',
+  ].join('|')})$`,
+)
+const NOT_SECRET_NAME = /^(?:\.env\.(?:example|sample)|.*\.pub)$/
+const SECRET_FOLDERS = new Set('.ssh .gnupg .aws .azure .kube .password-store keyrings'.split(' '))
+const OPEN_IN_SECRET_FOLDERS = /^(?:known_hosts|.*\.pub)$/
+
+/** Which files look like secrets here. */
+export interface SecretNames {
+  has(path: string): boolean
+}
+
+/**
+ * @param more `permission.secret_files`, and `less` `permission.not_secret_files`: globs, over the whole path where they hold a
+ * `/`, else over the name. `less` wins.
+ */
+export function secretNames({ more, less }: { more: readonly string[]; less: readonly string[] }): SecretNames {
+  const [added, removed] = [more.map(matcher), less.map(matcher)]
+  return {
+    has(path) {
+      const folded = fold(path)
+      if (removed.some((matches) => matches(folded))) return false
+      return looksSecret(folded) || added.some((matches) => matches(folded))
+    },
+  }
+}
+
+function looksSecret(folded: string): boolean {
+  const name = folded.slice(folded.lastIndexOf('/') + 1)
+  if (NOT_SECRET_NAME.test(name)) return false
+  if (SECRET_NAME.test(name)) return true
+  return folded.includes('/.') || folded.includes('/keyrings/')
+    ? folded
+        .split('/')
+        .slice(0, -1)
+        .some((folder) => SECRET_FOLDERS.has(folder)) && !OPEN_IN_SECRET_FOLDERS.test(name)
+    : false
+}
+
+function matcher(pattern: string): (folded: string) => boolean {
+  const whole = pattern.startsWith('~/') ? join(homedir(), pattern.slice(2)) : pattern
+  const glob = pathGlob(fold(whole).replace(/^\//, ''))
+  if (!whole.includes('/')) return (folded) => glob.matches(folded.slice(folded.lastIndexOf('/') + 1))
+  return (folded) => glob.matches(folded.replace(/^\//, ''))
+}
+
+/** Whether writing there asks, whatever the mode: what is there is run, or gives rights, without anybody being asked then (PA-05). */
+export function isGuarded(path: string): boolean {
+  const names = fold(path).split('/')
+  return names.some((name) => GUARDED_FOLDERS.has(name)) || GUARDED_FILES.has(names.at(-1) ?? '')
+}
+
+/** Names that a folder to be deleted or moved must not hold unasked. */
+export function isGuardedName(name: string): boolean {
+  const folded = fold(name)
+  return GUARDED_FOLDERS.has(folded) || GUARDED_FILES.has(folded)
+}
+
+/** One writing for all spellings that some file system takes for the same name: cases, Unicode forms, final dots and spaces (PA-04). */
+function fold(path: string): string {
+  // Invisible characters are left out by some file systems, and by every reader.
+  const folded = path
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/\p{Cf}/gu, '')
+  return /[. ](?:\/|$)/.test(folded) ? folded.split('/').map(withoutEnd).join('/') : folded
+}
+
+function withoutEnd(name: string): string {
+  return name === '.' || name === '..' ? name : name.replace(/[. ]+$/, '')
+}
