@@ -39,6 +39,8 @@ export interface PatchFiles {
   entry(path: string): Slot
   /** The file that is to be changed: a link leads to its target. @throws KikiError `not_found`, `permission_denied`, … */
   target(path: string): Slot & { file: PatchFile }
+  /** A file as it was before the patch, which is what copies are made of. @throws KikiError as `target`. */
+  original(path: string): { bytes: Buffer; mode: number }
   set(slot: Slot, file: PatchFile | undefined): void
   /** Content of a file. @throws KikiError `too_large` (64 MiB). */
   bytesOf(slot: Slot & { file: PatchFile }): Buffer
@@ -74,6 +76,7 @@ export function createPatchFiles(workspace: Workspace): PatchFiles {
       if (file.onDisk !== undefined) requireChangeable(workspace, file)
       return { ...slot, file }
     },
+    original: (path) => readOriginal(workspace, path),
     set: (slot, file) => slots.set(slot.path, { ...slot, file }),
     bytesOf({ file, display }) {
       file.bytes ??= readOnDisk(workspace, file, display)
@@ -117,6 +120,18 @@ function readOnDisk(workspace: Workspace, file: PatchFile, display: string): Buf
   try {
     if (place.node === undefined || identityOf(place.node.stat) !== file.identity) throw changedMeanwhile(display)
     return readWhole(place, place.node, MAX_CHANGE_BYTES)
+  } finally {
+    place.close()
+  }
+}
+
+function readOriginal(workspace: Workspace, path: string): { bytes: Buffer; mode: number } {
+  const place = walk(workspace, path)
+  try {
+    const { node } = place
+    if (node === undefined) throw missing(workspace, path, place.folder, place.missing[0] ?? path)
+    if (!node.stat.isFile()) throw notRegular(place.display, node.stat)
+    return { bytes: readWhole(place, node, MAX_CHANGE_BYTES), mode: Number(node.stat.mode & 0o7777n) }
   } finally {
     place.close()
   }

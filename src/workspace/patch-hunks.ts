@@ -108,7 +108,8 @@ function* placeOf(text: PatchedText, hunk: Hunk, cursor: Cursor, off: number): S
   const stays: PatchLine = {
     op: ' ',
     text: decode(bytes.subarray(last.start, last.end), encoding),
-    eol: eolOfLine(text, last),
+    // Nothing is said about whether a line end follows the last line, so that stays as it is.
+    eol: 'lf',
   }
   return { hunk: { ...hunk, lines: [stays, ...hunk.lines] }, place: { start, line, lines: [last], how: 'exact' } }
 }

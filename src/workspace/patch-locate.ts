@@ -37,6 +37,8 @@ export interface Cursor {
  */
 export function* locate(text: PatchedText, hunk: Hunk, cursor: Cursor, expected: number | undefined): Sliced<Place> {
   const olds = hunk.lines.filter(({ op }) => op !== '+')
+  // A number alone is no proof of a place.
+  if (olds.length === 0) throw saysNothing(text)
   if (expected !== undefined && hunk.anchors.length === 0) {
     const start = expected < cursor.line ? undefined : yield* goToLine(text, cursor, expected)
     const place = start === undefined ? undefined : placeAt(text, hunk, olds, start, 'line_endings')

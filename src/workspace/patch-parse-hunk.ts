@@ -85,6 +85,8 @@ function readLine(line: string): PatchLine | undefined {
 function noteNoEnd(lines: readonly PatchLine[], line: string | undefined): boolean {
   const last = lines.at(-1)
   if (line?.startsWith('\\') !== true || last === undefined) return false
+  // Without an LF a CR is no line end, but a part of the line.
+  if (last.eol === 'crlf') last.text += '\r'
   last.eol = 'none'
   return true
 }

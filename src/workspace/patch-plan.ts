@@ -70,12 +70,12 @@ export function* planPatch(workspace: Workspace, sections: readonly PatchSection
 function* planAdded(planning: Planning, section: PatchSection): Sliced<void> {
   const { known } = planning
   const slot = free(known, section.path)
-  const source = section.copyOf === undefined ? undefined : known.target(section.copyOf)
-  const begin = source && known.bytesOf(source)
+  const source = section.copyOf === undefined ? undefined : known.original(section.copyOf)
+  const begin = source?.bytes
   const copied = begin && section.hunks.length > 0 ? yield* applyHunks(begin, section.hunks, slot.display) : undefined
   const after = copied?.bytes ?? begin ?? contentOf(section.hunks[0])
   if (after.length > MAX_CHANGE_BYTES) throw tooLarge(slot.display, BigInt(after.length), MAX_CHANGE_BYTES)
-  const executable = section.executable ?? (source !== undefined && (source.file.mode & 0o100) !== 0)
+  const executable = section.executable ?? (source !== undefined && (source.mode & 0o100) !== 0)
   planning.kept += after.length
   planning.steps.push({ section: slot.display, act: 'create', path: slot.path, after, executable })
   planning.files.push({
