@@ -31,8 +31,7 @@ export const applyPatch = defineTool<Input>({
   title: 'Apply a patch',
   description:
     'Applies a unified or git diff, or *** Begin Patch, to several files, all or nothing; a refusal names file and hunk. ' +
-    'Context is matched as in Edit; line numbers may be off, but a place that stays ambiguous is refused. No binary ' +
-    'patches. Answers diffs and SHA-256s. Can be undone.',
+    'Context matches as in Edit; line numbers may be off, ambiguous places are refused. Nothing binary.',
   effect: 'write',
   family: 'files',
   countsAs: ['Read', 'Write', 'Edit', 'Move', 'Delete'],

@@ -18,7 +18,7 @@ const input = z.strictObject({
     .refine((value) => value !== 0, 'begins at 1: use 1 for the first line, -1 for the last')
     .optional()
     .describe('First line, from 1; -20 is the last 20 lines.'),
-  limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Number of lines.'),
+  limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Lines.'),
 })
 
 /** The tool `Read` (FI-01 to FI-04). `indexes` remembers where the lines of files that were read last begin. */
@@ -27,11 +27,10 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
     name: 'Read',
     title: 'Read a file',
     description: [
-      'Reads lines of a text file, each as `<number>\\t<text>`: all after the first tab is the line exactly. Notes stand in',
-      `[brackets] after the lines; the last names the next offset where there is more. Default: ${DEFAULT_LINES} lines or what fits`,
-      'one answer; a larger limit gives a larger result. Lines over 2,000 characters are clamped with a marker. Files over',
-      '16 MB are read by seeking; from the end their lines are numbered -1, -2, … UTF-8 and UTF-16 with BOM are decoded,',
-      'legacy 8-bit text shows U+FFFD, of a binary file only type and size are told.',
+      'Reads lines of a text file as `<number>\\t<text>`; all after the first tab is the line exactly. Notes in [brackets]',
+      `follow; the last names the next offset. Default: ${DEFAULT_LINES} lines or what fits one answer; a larger limit gives a`,
+      'larger result. Lines over 2,000 characters are clamped. From the end of files over 16 MB lines are numbered -1, -2, …',
+      'Legacy 8-bit text shows U+FFFD. .ipynb is shown as cells.',
     ].join(' '),
     effect: 'read',
     family: 'files',
