@@ -1,5 +1,5 @@
 import { type PatchSection, patchProblem, type Reader } from './patch-format.js'
-import { isNamePair, nameInHeader, readGitHeader, strippedPair } from './patch-parse-git.js'
+import { type GitHeader, isNamePair, nameInHeader, readGitHeader, strippedPair } from './patch-parse-git.js'
 import { readHunk } from './patch-parse-hunk.js'
 
 /** After these anything may stand up to the next file: mails and logs have words between diffs. */
@@ -52,7 +52,7 @@ function readPlainSection(reader: Reader): PatchSection {
 function readGitSection(reader: Reader): PatchSection {
   const at = reader.at + 1
   const header = readGitHeader(reader)
-  const pair = isNamePair(reader.lines, reader.at) ? readNames(reader) : header.names
+  const pair = ownNames(reader, header) ? readNames(reader) : header.names
   const line = reader.lines[reader.at]
   if (line !== undefined && /^(Binary files |GIT binary patch)/.test(line)) {
     throw binary(at, nameInHeader(pair, header) ?? line)
@@ -66,6 +66,16 @@ function readGitSection(reader: Reader): PatchSection {
   const section = sectionOf(strippedPair(pair, true), at)
   const act = header.isNew ? 'add' : header.isDeleted ? 'delete' : section.act
   return finish(reader, { ...section, act, ...(act === 'delete' ? {} : rights(header)) })
+}
+
+/** Whether the `---` and `+++` that stand here belong to this header: one without content may be followed by those of another file. */
+function ownNames(reader: Reader, header: GitHeader): boolean {
+  if (!isNamePair(reader.lines, reader.at)) return false
+  const names = header.names && strippedPair(header.names, true)
+  const { renamed } = header
+  const own = renamed === undefined ? names && [names.old, names.fresh] : [renamed.from, renamed.to]
+  const { old, fresh } = strippedPair(readNames({ ...reader }), true)
+  return own === undefined || own.includes(fresh ?? old)
 }
 
 function rights({ executable, modeChanges }: { executable?: boolean; modeChanges: boolean }): { executable?: boolean } {

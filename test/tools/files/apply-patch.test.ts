@@ -198,6 +198,14 @@ describe('ApplyPatch with unified diffs', () => {
     expect(read('f')).toBe(ABC.replace('two', '2'))
   })
 
+  it('FI-10 names that follow a header without content are those of the next file', async () => {
+    writeFileSync(at('f'), 'f\n')
+    await apply('diff --git a/f b/g\nrename from f\nrename to g\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n')
+    expect([readdirSync(folder.root).sort(), read('g'), read('n')]).toEqual([['g', 'n'], 'f\n', 'n\n'])
+    await apply('diff --git a/g b/g\nold mode 100644\nnew mode 100755\n--- a/n\n+++ b/n\n@@ -1 +1 @@\n-n\n+N\n')
+    expect([mode('g'), read('g'), read('n')]).toEqual(['755', 'f\n', 'N\n'])
+  })
+
   it('FI-10 lines that begin like headers, words of a mail and a signature are what they are', async () => {
     writeFileSync(at('f'), '-- a\nkeep\n')
     const patch = `From 12ab Mon Sep 17\nSubject: [PATCH] x\n\n---\n f | 2 +-\n\ndiff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- a\n+++ b\n keep\n-- \n2.39.0\n\n`
