@@ -83,7 +83,7 @@ function* findExact(
   const find = (from: number) => (wide ? bytes.indexOf(needle, from, 'utf16le') : bytes.indexOf(needle, from))
   let start = find(options.from)
   for (let step = 1; start >= 0; step++) {
-    if (step % STEPS === 0) yield
+    if (options.accepts !== undefined || step % STEPS === 0) yield
     const end = start + needle.length
     const whole =
       !splitsLineEnd(bytes, start, encoding) &&

@@ -43,6 +43,8 @@ export function* applyHunks(
   let cursor: Cursor = { start: text.bom, line: 1 }
   let copied = 0
   let off = 0
+  // Asked for by most hunks of a file or by none, and the same for all.
+  let style: Eol | undefined
   for (const [index, given] of hunks.entries()) {
     yield
     try {
@@ -50,7 +52,9 @@ export function* applyHunks(
       const { hunk, place } = yield* placeOf(text, given, cursor, off)
       if (hunk.oldStart !== undefined) off = place.line - hunk.oldStart
       const literal = place.how === 'exact' && given.lines.some(({ op }) => op !== '+')
-      parts.push(bytes.subarray(copied, place.start), ...(yield* linesAfter(text, hunk, place, literal)))
+      if (!literal) style ??= yield* eolOfBytes(bytes, text.encoding)
+      const eol = literal || style === undefined ? 'none' : style
+      parts.push(bytes.subarray(copied, place.start), ...linesAfter(text, hunk, place, eol))
       copied = place.lines.at(-1)?.next ?? place.start
       cursor = { start: copied, line: place.line + place.lines.length }
       applied.push({ line: place.line, off, how: place.how, miscounted: hunk.miscounted })
@@ -132,10 +136,9 @@ interface NewLine {
   eol: Buffer
 }
 
-/** What stands in the place of a hunk's old lines. */
-function* linesAfter(text: PatchedText, hunk: Hunk, place: Place, literal: boolean): Sliced<Buffer[]> {
+/** What stands in the place of a hunk's old lines. @param style line ends of the file; `none` to take those of the patch. */
+function linesAfter(text: PatchedText, hunk: Hunk, place: Place, style: Eol): Buffer[] {
   const { bytes, encoding } = text
-  const style: Eol = literal ? 'none' : yield* eolOfBytes(bytes, encoding)
   const encoded = { lf: encode('\n', encoding), crlf: encode('\r\n', encoding), none: Buffer.alloc(0) }
   let old = 0
   const eolFor = (line: PatchLine) => {

@@ -5,18 +5,10 @@ import { findText, lineNumbersOf, type Match } from './match.js'
 import { nearestRegion } from './nearest.js'
 import { anchoredStarts } from './patch-anchors.js'
 import type { Hunk, PatchLine } from './patch-format.js'
-import {
-  compareLines,
-  goToLine,
-  type How,
-  type LineRange,
-  linesFrom,
-  type PatchedText,
-  type Place,
-} from './patch-lines.js'
+import { compareLines, goToLine, type How, linesFrom, type PatchedText, type Place } from './patch-lines.js'
 
 /** Places of one hunk that are told apart. */
-const MAX_PLACES = 10_000
+const MAX_PLACES = 1000
 const LISTED_LINES = 20
 /** Bytes that are decoded to look for the nearest region. */
 const HINT_BYTES = 1024 * 1024
@@ -46,10 +38,11 @@ export function* locate(text: PatchedText, hunk: Hunk, cursor: Cursor, expected:
   }
   if (olds.every((line) => line.text.trim() === '')) throw saysNothing(text)
   const found = yield* search(text, hunk, olds, cursor)
-  if (found.places.length === 0) throw notThere(text, hunk, olds, cursor)
-  if (found.more) throw tooMany(text)
-  const chosen = yield* choose(text, hunk, found.places, cursor, expected)
-  return chosen
+  if (found.starts.length === 0) throw notThere(text, hunk, olds, cursor)
+  const { start, line } = yield* choose(text, hunk, found.starts, cursor, expected)
+  const place = placeAt(text, hunk, olds, start, found.how)
+  if (place === undefined) throw new Error('a place that was found fits')
+  return { ...place, line }
 }
 
 type Unnumbered = Omit<Place, 'line'>
@@ -68,25 +61,35 @@ function placeAt(
   return how && { start, lines, how }
 }
 
+/** Lines of the places are not kept: there may be many of both. */
 function* search(
   text: PatchedText,
   hunk: Hunk,
   olds: readonly PatchLine[],
   cursor: Cursor,
-): Sliced<{ places: Unnumbered[]; more: boolean }> {
-  const placeOf = (match: Match, how: How) => {
-    const start = lineStartOf(text, match.start, how === 'white_space_and_quotes')
+): Sliced<{ starts: number[]; how: How }> {
+  const startOf = (match: Match, how: How) => {
+    const tolerant = how === 'white_space_and_quotes'
+    const start = lineStartOf(text, match.start, tolerant && olds[0]?.text.trim() === '')
     if (start === undefined || start < cursor.start) return undefined
-    const place = placeAt(text, hunk, olds, start, how === 'exact' ? 'line_endings' : how)
-    return place !== undefined && reaches(place.lines, match) ? place : undefined
+    const next = nextLineAfter(text, match.end, tolerant)
+    return next === undefined || (hunk.atEnd && next !== text.bytes.length) ? undefined : start
   }
   const found = yield* findText(text.bytes, olds.map(needleOf).join(''), text.encoding, {
     from: cursor.start,
     overlapping: true,
     limit: MAX_PLACES,
-    accepts: (match, how) => placeOf(match, how) !== undefined,
+    accepts: (match, how) => startOf(match, how) !== undefined,
   })
-  return { places: found.matches.flatMap((match) => placeOf(match, found.how) ?? []), more: found.more }
+  const how = found.how === 'exact' ? 'line_endings' : found.how
+  const starts: number[] = []
+  if (found.more) throw tooMany(text)
+  for (const match of found.matches) {
+    yield
+    const start = startOf(match, found.how)
+    if (start !== undefined && placeAt(text, hunk, olds, start, how) !== undefined) starts.push(start)
+  }
+  return { starts, how }
 }
 
 /** The text of one old line; after the last nothing is looked for, because a file may end there. */
@@ -95,9 +98,16 @@ function needleOf({ text, eol }: PatchLine, index: number, olds: readonly PatchL
   return eol === 'crlf' ? `${text}\r\n` : `${text}\n`
 }
 
-function reaches(lines: readonly LineRange[], match: Match): boolean {
-  const last = lines.at(-1)
-  return last !== undefined && match.end >= last.start && match.end <= last.end
+/** Where the next line begins, if nothing of this one stands behind `at`; undefined otherwise. */
+function nextLineAfter(text: PatchedText, at: number, beforeSpace: boolean): number | undefined {
+  const { bytes, encoding } = text
+  const step = unitSize(encoding)
+  const unit = (from: number) => decode(bytes.subarray(from, from + step), encoding)
+  let end = at
+  while (beforeSpace && (unit(end) === ' ' || unit(end) === '\t')) end += step
+  if (end >= bytes.length) return bytes.length
+  const lf = unit(end) === '\r' ? end + step : end
+  return unit(lf) === '\n' ? lf + step : undefined
 }
 
 /** Undefined where `at` stands within a line. */
@@ -112,19 +122,22 @@ function lineStartOf({ bytes, encoding, bom }: PatchedText, at: number, afterSpa
 function* choose(
   text: PatchedText,
   hunk: Hunk,
-  places: readonly Unnumbered[],
+  starts: readonly number[],
   cursor: Cursor,
   expected: number | undefined,
-): Sliced<Place> {
+): Sliced<Cursor> {
   const rest = text.bytes.subarray(cursor.start)
-  const starts = places.map(({ start }) => start - cursor.start)
-  const numbers = yield* lineNumbersOf(rest, starts, text.encoding)
-  let able = places.map((place, index) => ({ ...place, line: cursor.line + (numbers[index] ?? 1) - 1 }))
+  const numbers = yield* lineNumbersOf(
+    rest,
+    starts.map((start) => start - cursor.start),
+    text.encoding,
+  )
+  let able = starts.map((start, index): Cursor => ({ start, line: cursor.line + (numbers[index] ?? 1) - 1 }))
   if (hunk.anchors.length > 0) {
     const behind = yield* anchoredStarts(text, hunk.anchors, cursor)
     const first = new Set(behind.map((start) => able.find((place) => place.start >= start)))
     able = able.filter((place) => first.has(place))
-    if (able.length === 0) throw notBehind(text, hunk, places.length)
+    if (able.length === 0) throw notBehind(text, hunk, starts.length)
   }
   if (expected !== undefined) {
     const offs = able.map(({ line }) => Math.abs(line - expected))
@@ -136,7 +149,7 @@ function* choose(
   return only
 }
 
-function ambiguous({ display }: PatchedText, able: readonly Place[]): KikiError {
+function ambiguous({ display }: PatchedText, able: readonly Cursor[]): KikiError {
   const lines = able.slice(0, LISTED_LINES).map(({ line }) => line)
   return new KikiError(
     'conflict',
