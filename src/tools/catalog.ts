@@ -1,3 +1,4 @@
+import { applyPatch } from './files/apply-patch.js'
 import { changes } from './files/changes.js'
 import { remove } from './files/delete.js'
 import { edit } from './files/edit.js'
@@ -21,6 +22,7 @@ export const CATALOG: readonly Tool[] = [
   write,
   edit,
   multiEdit,
+  applyPatch,
   list,
   move,
   remove,

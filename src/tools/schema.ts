@@ -64,7 +64,7 @@ export type KikiArguments = z.output<typeof kikiArguments>
 function kikiSchema(needsKey: boolean): JsonObject {
   return {
     type: 'object',
-    description: needsKey ? 'Session; a new key for each new call' : 'Session',
+    ...(needsKey ? { description: 'Session; new key per new call' } : {}),
     properties: {
       session_ref: { type: 'string' },
       idempotency_key: { type: 'string' },
@@ -96,6 +96,8 @@ function isObvious(key: string, bound: JsonObject[string] | undefined): boolean 
       return bound === 1
     case 'maxLength':
       return typeof bound === 'number'
+    case 'pattern':
+      return typeof bound === 'string'
     case 'maximum':
       return typeof bound === 'number' && bound >= 1_000_000
     default:

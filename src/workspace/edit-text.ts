@@ -252,7 +252,8 @@ function* replacementsFor(
 /** Bytes of which the line ends are counted between two places where the work may pause; an even number. */
 const COUNTED_BYTES = 256 * 1024
 
-function* eolOfBytes(bytes: Buffer, encoding: Encoding): Sliced<Eol> {
+/** The line ends of a whole text, counted in steps. */
+export function* eolOfBytes(bytes: Buffer, encoding: Encoding): Sliced<Eol> {
   const ends = { lf: 0, crlf: 0, cr: false }
   for (let from = 0; from < bytes.length; from += COUNTED_BYTES) {
     if (from > 0) yield

@@ -9,7 +9,16 @@ import { type Journal, sha256 } from './journal.js'
 import { missing } from './near-names.js'
 import { type Place, walk } from './walk.js'
 import type { Workspace } from './workspace.js'
-import { overwrite, readWhole, replace, requireWritable, type Target, temporaryName, tooLarge } from './write.js'
+import {
+  changeMode,
+  overwrite,
+  readWhole,
+  replace,
+  requireWritable,
+  type Target,
+  temporaryName,
+  tooLarge,
+} from './write.js'
 
 /** A regular file held open; every later read goes through `fd`, so no swap of names can reach another file. */
 export interface OpenedFile {
@@ -170,21 +179,25 @@ export function readExisting(place: Place, node: Node): Buffer {
   return readWhole(place, node, MAX_CHANGE_BYTES)
 }
 
-/** The second half of `changeFile`, for a file that a walk found and `readExisting` read in the same turn. */
+/**
+ * The second half of `changeFile`, for a file that a walk found and `readExisting` read in the same turn.
+ * @param change.mode permission bits that the file gets; those that it has without it.
+ */
 export function replaceExisting(
   context: Omit<ChangeContext, 'signal'>,
   place: Place,
   node: Node,
-  { before, after }: { before: Buffer; after: Buffer },
+  { before, after, mode }: { before: Buffer; after: Buffer; mode?: number | undefined },
 ): ChangedFile {
   const changed = { path: place.path, display: place.display, before, after, created: false, sha256: sha256(after) }
-  if (after.equals(before)) return changed
+  const afterMode = mode === Number(node.stat.mode & 0o7777n) ? undefined : mode
+  if (after.equals(before) && afterMode === undefined) return changed
   requireSize(place.display, after)
   const { locks } = context.workspace.fence
   const unlock = locks === undefined ? () => {} : lockForChange(locks, identityOf(node.stat))
   if (unlock === undefined) throw changedMeanwhile(place.display)
   try {
-    write(context, place, node, changed)
+    write(context, place, node, changed, afterMode)
   } finally {
     unlock()
   }
@@ -197,8 +210,10 @@ function write(
   target: Target & { path: string },
   node: Node,
   { before = Buffer.alloc(0), after, sha256: afterSha256 }: ChangedFile,
+  afterMode: number | undefined,
 ): void {
-  const inPlace = node.stat.nlink > 1n
+  const onlyMode = after.equals(before)
+  const inPlace = node.stat.nlink > 1n && !onlyMode
   const temporary = temporaryName()
   journal.record(
     {
@@ -208,15 +223,23 @@ function write(
       beforeSha256: sha256(before),
       afterSha256,
       identity: identityOf(node.stat),
-      ...(inPlace ? { inPlace } : { temporary }),
+      ...(afterMode === undefined ? {} : { afterMode }),
+      ...(inPlace ? { inPlace } : onlyMode ? {} : { temporary }),
     },
     before,
   )
   if (inPlace) overwrite(target, after, node)
-  else replace(target, after, node, temporary)
+  if (afterMode !== undefined && (inPlace || onlyMode)) changeMode(target, node, afterMode, onlyMode)
+  else if (!inPlace) replace(target, after, node, temporary, afterMode)
 }
 
-function createFile(context: ChangeContext, place: Place, after: Buffer): ChangedFile {
+/** Makes a file that a walk found missing, and the missing folders above it. @param executable for a program. */
+export function createFile(
+  context: Omit<ChangeContext, 'signal'>,
+  place: Place,
+  after: Buffer,
+  executable = false,
+): ChangedFile {
   requireSize(place.display, after)
   const name = place.missing.at(-1) ?? place.name
   const folders = holdMissing(context, place.folder, place.missing.slice(0, -1))
@@ -231,7 +254,8 @@ function createFile(context: ChangeContext, place: Place, after: Buffer): Change
       sha256: sha256(after),
     }
     context.journal.record({ kind: 'create', path: place.path, afterSha256: changed.sha256, temporary })
-    replace({ folder: folders.last, name, display: place.display }, after, undefined, temporary)
+    const target = { folder: folders.last, name, display: place.display }
+    replace(target, after, undefined, temporary, executable ? 'executable' : undefined)
     return changed
   } catch (error) {
     folders.remove()

@@ -20,6 +20,8 @@ export interface Found {
   size: number
   /** Names of a file. */
   links: number
+  /** Permission bits. */
+  mode: number
 }
 
 /**
@@ -37,7 +39,7 @@ export function find(workspace: Workspace, path: string): Found | undefined {
     throw error
   }
   try {
-    if (place.path !== path) return { type: 'other', identity: '', size: 0, links: 1 }
+    if (place.path !== path) return { type: 'other', identity: '', size: 0, links: 1, mode: 0 }
     return place.node === undefined ? undefined : foundAt(place, place.node)
   } finally {
     place.close()
@@ -47,7 +49,12 @@ export function find(workspace: Workspace, path: string): Found | undefined {
 /** The same of a node that a walk holds. */
 export function foundAt(place: Place, node: Node): Found {
   const { stat } = node
-  const found = { identity: identityOf(stat), size: Number(stat.size), links: Number(stat.nlink) }
+  const found = {
+    identity: identityOf(stat),
+    size: Number(stat.size),
+    links: Number(stat.nlink),
+    mode: Number(stat.mode & 0o7777n),
+  }
   if (stat.isDirectory()) return { ...found, type: 'directory' }
   if (stat.isSymbolicLink()) {
     return { ...found, type: 'link', sha256: sha256(readlinkSync(descend.at(place.folder, place.name), 'buffer')) }

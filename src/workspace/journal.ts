@@ -28,6 +28,8 @@ export interface ChangeRecord {
   node?: 'directory' | 'link'
   /** Permission bits before the change, if something was there. */
   mode?: number
+  /** Permission bits after a modification that changed them. */
+  afterMode?: number
   /** `uid:gid` of what was deleted. */
   owner?: string
   /** Time of birth, in ns, of a deleted file that had other names (hard links): undo finds it by this and its identity. */
@@ -77,6 +79,7 @@ const HEADER = z.object({
   to: z.string().optional(),
   node: z.enum(['directory', 'link']).optional(),
   mode: z.number().optional(),
+  afterMode: z.number().optional(),
   owner: z.string().optional(),
   shared: z.string().optional(),
   beforeSha256: z.string().optional(),

@@ -26,6 +26,8 @@ export interface MatchOptions {
   overlapping: boolean
   /** Most matches that are looked for. */
   limit: number
+  /** Which places count; all without it. */
+  accepts?: (match: Match, how: Matches['how']) => boolean
 }
 
 /**
@@ -52,13 +54,20 @@ export function* findText(
     yield
     const folded = yield* fold(hay, how, units)
     const wanted = foldNeedle(needle, how, units)
-    const found = yield* findFolded(folded, wanted, { ...options, from: options.from / size })
-    if (found.matches.length === 0) continue
-    return {
+    const inBytes = ({ start, end }: Match): Match => ({ start: start * size, end: end * size })
+    const { accepts } = options
+    const found = yield* findFolded(
+      folded,
+      wanted,
+      {
+        ...options,
+        from: options.from / size,
+        ...(accepts === undefined ? {} : { accepts: (match) => accepts(inBytes(match), how) }),
+      },
       how,
-      matches: found.matches.map(({ start, end }) => ({ start: start * size, end: end * size })),
-      more: found.more,
-    }
+    )
+    if (found.matches.length === 0) continue
+    return { how, matches: found.matches.map(inBytes), more: found.more }
   }
   return { how: 'exact', matches: [], more: false }
 }
@@ -74,9 +83,12 @@ function* findExact(
   const find = (from: number) => (wide ? bytes.indexOf(needle, from, 'utf16le') : bytes.indexOf(needle, from))
   let start = find(options.from)
   for (let step = 1; start >= 0; step++) {
-    if (step % STEPS === 0) yield
+    if (options.accepts !== undefined || step % STEPS === 0) yield
     const end = start + needle.length
-    const whole = !splitsLineEnd(bytes, start, encoding) && !splitsLineEnd(bytes, end, encoding)
+    const whole =
+      !splitsLineEnd(bytes, start, encoding) &&
+      !splitsLineEnd(bytes, end, encoding) &&
+      options.accepts?.({ start, end }, 'exact') !== false
     if (whole && matches.length === options.limit) return { matches, more: true }
     if (whole) matches.push({ start, end })
     start = find(whole && !options.overlapping ? end : start + unitSize(encoding))
@@ -108,6 +120,7 @@ function* findFolded(
   hay: Folded,
   needle: FoldedNeedle,
   options: MatchOptions & { from: number },
+  how: Tolerance,
 ): Sliced<Omit<Matches, 'how'>> {
   const matches: Match[] = []
   if (needle.text === '') return { matches, more: false }
@@ -116,10 +129,13 @@ function* findFolded(
     if (step % STEPS === 0) yield
     const last = at + needle.text.length - 1
     const start = hay.startOf(at)
+    const end = needle.toLineEnd ? hay.endWithSpaceOf(last) : hay.endOf(last)
     const fits =
-      start >= options.from && (!needle.toLineEnd || last + 1 === hay.text.length || hay.text[last + 1] === '\n')
+      start >= options.from &&
+      (!needle.toLineEnd || last + 1 === hay.text.length || hay.text[last + 1] === '\n') &&
+      options.accepts?.({ start, end }, how) !== false
     if (fits && matches.length === options.limit) return { matches, more: true }
-    if (fits) matches.push({ start, end: needle.toLineEnd ? hay.endWithSpaceOf(last) : hay.endOf(last) })
+    if (fits) matches.push({ start, end })
     at = hay.text.indexOf(needle.text, fits && !options.overlapping ? last + 1 : at + 1)
   }
   return { matches, more: false }

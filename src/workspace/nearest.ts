@@ -117,7 +117,7 @@ function longPairsOf(text: string): Set<string> {
 
 function differenceOf(wanted: string, found: string): string | undefined {
   if (found.includes(wanted)) return undefined
-  if (/^\s*\d+\t/.test(wanted)) return 'old_string begins with a line number of Read, which is not part of the file'
+  if (/^\s*\d+\t/.test(wanted)) return 'it begins with a line number of Read, which is not part of the file'
   if (found.normalize('NFC').includes(wanted.normalize('NFC'))) {
     return 'letters are composed differently (Unicode normal forms)'
   }

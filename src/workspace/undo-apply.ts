@@ -33,7 +33,8 @@ export async function applyStep(context: ChangeContext, step: UndoStep, content:
     else if (step.act === 'remove') remove({ workspace, journal, place }, node)
     else {
       const before = readExisting(place, node)
-      replaceExisting({ workspace, journal }, place, node, { before, after: kept(content) })
+      const mode = step.record.afterMode === undefined ? undefined : step.record.mode
+      replaceExisting({ workspace, journal }, place, node, { before, after: kept(content), mode })
     }
   })
 }
@@ -50,7 +51,8 @@ function tagged(journal: Journal, undoes: ChangeRecord['undoes'] & object): Jour
   }
 }
 
-function at(
+/** Walks to exactly this real path and acts there in the same turn. */
+export function at(
   { workspace, path }: { workspace: ChangeContext['workspace']; path: string },
   act: (place: Place, node: Node | undefined) => void,
 ): void {
@@ -68,7 +70,11 @@ function at(
 function expected(place: Place, node: Node | undefined, { expect }: UndoStep): void {
   if (node === undefined && expect === undefined && place.missing.length === 1) return
   const found = node && foundAt(place, node)
-  const same = found !== undefined && found.type === expect?.type && found.sha256 === expect.sha256
+  const same =
+    found !== undefined &&
+    found.type === expect?.type &&
+    found.sha256 === expect.sha256 &&
+    (expect.mode ?? found.mode) === found.mode
   if (!same) throw changedMeanwhile(place.display)
 }
 

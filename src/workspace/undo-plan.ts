@@ -19,7 +19,7 @@ export interface PastChange {
 export interface UndoStep extends PastChange {
   act: 'write' | 'remove' | 'make' | 'move'
   path: string
-  expect: Pick<Found, 'type' | 'sha256' | 'identity'> | undefined
+  expect: (Pick<Found, 'type' | 'sha256' | 'identity'> & { mode?: number }) | undefined
   /** Another name of the deleted file, which the restored one is to share. */
   linkTo?: string
   /** For the reader: what is not quite as it was. */
@@ -143,10 +143,15 @@ function planCreated({ tree, plan }: Planning, change: PastChange): number {
 }
 
 function planModified({ tree, plan, reborn }: Planning, change: PastChange): number {
-  const { path, beforeSha256, afterSha256, identity, inPlace } = change.record
+  const { path, beforeSha256, afterSha256, afterMode, mode, identity, inPlace } = change.record
   const found = tree.at(path)
-  const isAfter = found !== undefined && isContent(found, 'file', afterSha256)
-  const isBefore = found !== undefined && isContent(found, 'file', beforeSha256)
+  const isBefore = found !== undefined && isContent(found, 'file', beforeSha256) && hasMode(found, afterMode, [mode])
+  // Content and mode of a file with other names are changed one after the other: a crash may have come between.
+  const isAfter =
+    found !== undefined &&
+    !isBefore &&
+    isContent(found, 'file', afterSha256) &&
+    hasMode(found, afterMode, [mode, afterMode])
   if (!isAfter && !isBefore) {
     const says = found === undefined ? 'it is not there any more' : 'it was changed since'
     refuse(plan, change, path, found, says)
@@ -158,6 +163,7 @@ function planModified({ tree, plan, reborn }: Planning, change: PastChange): num
     const note = 'it had other names (hard links) then, which may still hold the later content'
     addStep(plan, change, 'write', path, found, alone ? { note } : {})
     found.sha256 = beforeSha256
+    if (afterMode !== undefined) found.mode = mode ?? found.mode
   }
   if (identity !== undefined && !alone) reborn.set(identity, found)
   return isAfter ? found.size : 0
@@ -191,6 +197,7 @@ async function planDeleted(planning: Planning, change: PastChange): Promise<void
     identity: '',
     size: change.record.size ?? 0,
     links: 1,
+    mode: change.record.mode ?? 0,
     ...(beforeSha256 === undefined ? {} : { sha256: beforeSha256 }),
   }
   tree.set(path, made)
@@ -245,6 +252,11 @@ function isMoved({ reborn, remade }: Planning, record: ChangeRecord, found: Foun
   return found.identity === identity || reborn.get(identity) === found || (node === 'directory' && remade.has(to))
 }
 
+/** Only a change of the mode asks for one. */
+function hasMode(found: Found, afterMode: number | undefined, modes: readonly (number | undefined)[]): boolean {
+  return afterMode === undefined || modes.includes(found.mode)
+}
+
 function isContent(found: Found, type: Found['type'], sha256: string | undefined): boolean {
   return found.type === type && found.sha256 !== undefined && found.sha256 === sha256
 }
@@ -257,7 +269,11 @@ function addStep(
   found: Found | undefined,
   more: Pick<UndoStep, 'linkTo' | 'note'> = {},
 ): void {
-  const expect = found && { type: found.type, sha256: found.sha256, identity: found.identity }
+  const mode = change.record.afterMode === undefined ? undefined : found?.mode
+  const expect = found && {
+    ...{ type: found.type, sha256: found.sha256, identity: found.identity },
+    ...(mode === undefined ? {} : { mode }),
+  }
   plan.steps.push({ ...change, act, path, expect, ...more })
 }
 

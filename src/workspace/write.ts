@@ -58,7 +58,8 @@ export function readWhole(target: Target, node: Node, maxBytes: number): Buffer 
  * Puts `bytes` at the target so that it holds the old or the new content, whatever happens (FI-06): a new file beside
  * it, synced, then renamed over it. Mode and, where possible, owner stay; the new file is never more open than that.
  * @param old what is there now, as it was read; undefined to make a new file, which never replaces one.
- * @param restored what a new file gets instead of the system's defaults: undo brings back the one that was there.
+ * @param rights what a new file gets instead of the system's defaults (undo brings back the one that was there), or the
+ * permission bits that a replaced one gets instead of its own.
  * @throws KikiError `conflict` where the target is not what was read any more. The temporary file is gone then.
  */
 export function replace(
@@ -66,18 +67,19 @@ export function replace(
   bytes: Uint8Array,
   old: Node | undefined,
   temporary: string,
-  restored?: Rights,
+  rights?: Rights | 'executable' | number,
 ): void {
   const path = descend.at(target.folder, temporary)
   // A new file gets the umask and default ACL from the system; one that replaces gets its mode once it is complete.
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  const rights = old === undefined ? restored : rightsOf(old.stat)
-  const fd = openSync(path, flags, rights === undefined ? 0o666 : 0o600)
+  const given =
+    old === undefined ? rights : { ...rightsOf(old.stat), ...(typeof rights === 'number' ? { mode: rights } : {}) }
+  const fd = openSync(path, flags, typeof given === 'object' ? 0o600 : given === 'executable' ? 0o777 : 0o666)
   try {
     try {
       if (!descend.stillThere(target.folder)) throw changedMeanwhile(target.display)
       writeAll(fd, bytes)
-      if (rights !== undefined) setRights(fd, rights)
+      if (typeof given === 'object') setRights(fd, given)
       fsyncSync(fd)
     } finally {
       closeSync(fd)
@@ -102,6 +104,18 @@ export function overwrite(target: Target, bytes: Uint8Array, old: Node): void {
     confirm(target, old)
     for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, done)
     ftruncateSync(fd, bytes.length)
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Gives a file other permission bits. @param untouched true where nothing else of it was changed just now. */
+export function changeMode(target: Target, node: Node, mode: number, untouched: boolean): void {
+  const fd = descend.reopen(target.folder, target.name, node, constants.O_RDONLY)
+  try {
+    if (untouched) confirm(target, node)
+    fchmodSync(fd, mode)
     fsyncSync(fd)
   } finally {
     closeSync(fd)

@@ -56,7 +56,7 @@ const codeOf = (result: CallResult) => meta<{ code: string } | undefined>(result
 const leftovers = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.kiki-'))
 
 describe.skipIf(!root)('a workspace on a disk', () => {
-  it('FI-06 FI-12 FI-14 that is full keeps what it has, says so, and goes on once there is space', async () => {
+  it('FI-06 FI-10 FI-12 FI-14 that is full keeps what it has, says so, and goes on once there is space', async () => {
     const host = await start()
     tmpfs(host.workspace)
     const at = (name: string) => join(host.workspace, name)
@@ -78,7 +78,11 @@ describe.skipIf(!root)('a workspace on a disk', () => {
     await refused('Write', { path: 'deep/new', content: long })
     await refused('Edit', { path: 'old', old_string: 'old', new_string: long })
     await refused('MultiEdit', { path: 'old', edits: [{ old_string: 'old', new_string: long }] })
+    // A new name and mode need no space: both are there already when the last file fails, and are put back.
+    const moved = 'diff --git a/old b/moved\nold mode 100644\nnew mode 100755\nrename from old\nrename to moved\n'
+    await refused('ApplyPatch', { patch: `${moved}--- /dev/null\n+++ b/deep/new\n@@ -0,0 +1 @@\n+${long}\n` })
     expect(readFileSync(at('old'), 'utf8')).toBe('old\n')
+    expect([statSync(at('old')).mode & 0o777, existsSync(at('moved'))]).toEqual([0o644, false])
     expect(existsSync(at('deep'))).toBe(false)
 
     // What is deleted is kept in the home, so that this works on a full disk too.
@@ -109,6 +113,7 @@ describe.skipIf(!root)('a workspace on a disk', () => {
       ['Write', { path: 'new/file', content: 'x' }],
       ['Edit', { path: 'a', old_string: 'later', new_string: 'x' }],
       ['MultiEdit', { path: 'a', edits: [{ old_string: 'later', new_string: 'x' }] }],
+      ['ApplyPatch', { patch: '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-later\n+x\n' }],
       ['Delete', { path: 'a' }],
       ['Delete', { path: 'folder', recursive: true }],
       ['Move', { from: 'a', to: 'c' }],

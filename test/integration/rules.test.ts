@@ -70,11 +70,26 @@ describe('rules of config.toml', () => {
       await call('MultiEdit', { path: 'secret.txt', dry_run: true, edits: [edit] }),
       await call('Write', { path: 's', content: 'x' }),
       await call('Move', { from: 'secret.txt', to: 'open2.txt' }),
+      await call('ApplyPatch', { patch: '--- a/secret.txt\n+++ b/secret.txt\n@@ -1 +1 @@\n-x\n+y\n', dry_run: true }),
+      await call('ApplyPatch', { patch: '*** Begin Patch\n*** Update File: s\n@@\n-x\n+y\n*** End Patch' }),
+      await call('ApplyPatch', { patch: 'diff --git a/secret.txt b/t\nrename from secret.txt\nrename to t\n' }),
+      await call('ApplyPatch', { patch: 'diff --git a/secret.txt b/t\ncopy from secret.txt\ncopy to t\n' }),
     ]) {
       expect(code(refused)).toBe('permission_denied')
       expect(text(refused)).not.toContain('needle')
     }
     expect(readFileSync(join(host.workspace, 'secret.txt'), 'utf8')).toBe('needle\n')
+  })
+
+  it('PO-02 FI-10 a patch that deletes is bound by rules about Delete', async () => {
+    const full = await host.session(connection, { mode: 'full' })
+    mkdirSync(join(host.workspace, 'keep'), { recursive: true })
+    writeFileSync(join(host.workspace, 'keep/this'), 'x\n')
+    const patch = '--- a/keep/this\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n'
+    const refused = await client.call('ApplyPatch', { patch, _kiki: { ...key(), session_ref: full } })
+    expect([code(refused), text(refused)]).toEqual(['permission_denied', expect.stringContaining('Delete(keep/**)')])
+    expect(readFileSync(join(host.workspace, 'keep/this'), 'utf8')).toBe('x\n')
+    rmSync(join(host.workspace, 'keep'), { recursive: true })
   })
 
   it('PO-02 a link that is swapped between the decision and the use reaches no denied file', async () => {

@@ -11,6 +11,7 @@ const FILES = [
   'Write',
   'Edit',
   'MultiEdit',
+  'ApplyPatch',
   'List',
   'Move',
   'Delete',

@@ -4,6 +4,7 @@ import { fuzzEdits } from '../fuzz/edit-run.js'
 import { type FuzzWorld, openFuzzWorld } from '../fuzz/fuzz-world.js'
 import { fuzzOpenings } from '../fuzz/opening-run.js'
 import { fuzzOwnerApi } from '../fuzz/owner-run.js'
+import { fuzzPatches } from '../fuzz/patch-run.js'
 import type { TortureOptions, TortureResult } from './main.js'
 import { heapOf } from './world.js'
 
@@ -12,13 +13,14 @@ const HEAP_MIB = 16
 
 type Run = (fuzz: FuzzWorld, options: RunOptions) => Promise<number>
 
-/** What is fed, and which share of all inputs it is. */
+/** What is fed, and which share of all inputs it is; patches are as many again. */
 const RUNS: readonly [what: string, share: number, run: Run][] = [
   ['lines of a client over real bridges of both eras', 0.48, fuzzBridges],
   ['first lines of streams without a bridge', 0.02, fuzzOpenings],
   ['requests of the owner API over its socket and its listener', 0.25, fuzzOwnerApi],
   ['configuration files', 0.15, fuzzConfigs],
   ['edits of Edit and MultiEdit', 0.1, fuzzEdits],
+  ['patches of ApplyPatch', 1, fuzzPatches],
 ]
 
 /** GU-66: random and mutated input everywhere; the same seed gives the same input, but for the ids of the home. */

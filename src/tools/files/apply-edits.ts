@@ -10,12 +10,22 @@ import { type ToolContext, type ToolResult, text } from '../tool.js'
 import { checkSha256, expectedSha256 } from './changed.js'
 import { previewChange, readCurrent } from './preview.js'
 
-/** Arguments that `Edit` and each edit of `MultiEdit` share. */
+/** Arguments of each edit of `MultiEdit`; `Edit` says what they mean: every definition is paid for in tokens (TQ-01). */
+export const listedEditFields = {
+  old_string: z.string(),
+  new_string: z.string(),
+  replace_all: z.boolean().optional(),
+  expected_count: z.int().min(1).optional(),
+}
+
+const { old_string, new_string, replace_all, expected_count } = listedEditFields
+
+/** The same for `Edit`. */
 export const editFields = {
-  old_string: z.string().describe("Text to replace, without Read's line numbers. Empty: fills a new or empty file."),
-  new_string: z.string().describe('Text to put there; line ends follow the file.'),
-  replace_all: z.boolean().optional().describe('Replace every match.'),
-  expected_count: z.int().min(1).optional().describe('Refuse another number of matches.'),
+  old_string: old_string.describe("Text to replace, without Read's line numbers. Empty: fills a new or empty file."),
+  new_string: new_string.describe('Text to put there; line ends follow the file.'),
+  replace_all: replace_all.describe('Replace every match.'),
+  expected_count: expected_count.describe('Refuse another number of matches.'),
 }
 
 /** Arguments about the file that `Edit` and `MultiEdit` share. */

@@ -7,7 +7,7 @@ export const expectedSha256 = z
   .string()
   .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits, as Read and Edit give them')
   .optional()
-  .describe('Refuse if the file is another by now.')
+  .describe('Refuse if the file is another.')
 
 /** Raw bytes are compared, so that no decoding can make a difference where none is. */
 export function checkSha256(current: Buffer | undefined, expected: string | undefined, display: string): void {

@@ -32,7 +32,7 @@ export const changes = defineTool<Input>({
   name: 'Changes',
   title: 'Show file changes',
   description:
-    "Lists this session's file changes, newest first, 20 at once; with operation_id or path shows diffs (cut at 4,000 " +
+    "Lists this session's file changes, newest first, 20 at once; operation_id or path shows diffs (cut at 4,000 " +
     'characters). Changes by commands are not recorded.',
   effect: 'read',
   family: 'files',

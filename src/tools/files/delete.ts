@@ -14,8 +14,7 @@ export const remove = defineTool<z.infer<typeof input>>({
   name: 'Delete',
   title: 'Delete a file or folder',
   description:
-    'Deletes a file, a link (never what it points to) or, with recursive, a folder with all in it: at most 10,000 entries ' +
-    'and 256 MiB, no pipes, sockets or devices, else it is refused as a whole. Can be undone.',
+    'Deletes a file, a link (not its target) or, with recursive, a folder: at most 10,000 entries and 256 MiB, else nothing.',
   effect: 'write',
   family: 'files',
   countsAs: ['Write'],

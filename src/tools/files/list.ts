@@ -16,9 +16,8 @@ export const list = defineTool<Input>({
   name: 'List',
   title: 'List a folder',
   description:
-    'Lists a folder: type, bytes, time of change (UTC) and name, sorted by name, hidden files included; links are shown, ' +
-    `not followed. The last line gives the next offset; at most ${MAX_LISTED} entries are looked through. Names that are not ` +
-    'UTF-8 are escaped, in quotes.',
+    'Lists a folder: type, bytes, time of change (UTC), name; sorted by name, hidden files included, links not followed. ' +
+    `The last line gives the next offset; at most ${MAX_LISTED} entries are looked through.`,
   effect: 'read',
   family: 'files',
   targets: ({ path }) => [{ path }],

@@ -12,8 +12,7 @@ export const makeDirectory = defineTool<z.infer<typeof input>>({
   name: 'MakeDirectory',
   title: 'Make a folder',
   description:
-    'Makes a folder and missing folders above it. One that is there already is no error. Write and Move make folders by ' +
-    'themselves. Can be undone.',
+    'Makes a folder and missing ones above it; one that is there is no error. Write and Move do so by themselves.',
   effect: 'write',
   family: 'files',
   countsAs: ['Write'],

@@ -14,9 +14,7 @@ const input = z.strictObject({
 export const move = defineTool<z.infer<typeof input>>({
   name: 'Move',
   title: 'Move or rename',
-  description:
-    'Moves or renames a file, folder or link (itself, not its target) inside the workspace, making missing folders. Both ' +
-    'places must be on one file system. Can be undone.',
+  description: 'Moves or renames a file, folder or link (not its target), making missing folders, on one file system.',
   effect: 'write',
   family: 'files',
   countsAs: ['Read', 'Write'],

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../tool.js'
-import { editFields, editFile, fileFields, previewEdits, toTextEdit } from './apply-edits.js'
+import { editFile, fileFields, listedEditFields, previewEdits, toTextEdit } from './apply-edits.js'
 
 /** Edits of one call. */
 const MAX_EDITS = 100
@@ -10,8 +10,8 @@ export const multiEdit = defineTool({
   name: 'MultiEdit',
   title: 'Edit a file in several places',
   description: [
-    'Makes several edits in one file, all or nothing, in order, each as in Edit and on what the one before left. A refusal',
-    `names the edit as edits[n], from 0. At most ${MAX_EDITS} edits. Answers one short diff of all.`,
+    `Makes up to ${MAX_EDITS} edits in one file, all or nothing, in order, each as in Edit and on what the one before left. A`,
+    'refusal names edits[n], from 0.',
   ].join(' '),
   effect: 'write',
   family: 'files',
@@ -19,7 +19,7 @@ export const multiEdit = defineTool({
   targets: ({ path }) => [{ path }],
   input: z.strictObject({
     ...fileFields,
-    edits: z.array(z.strictObject(editFields)).min(1).max(MAX_EDITS).describe('In order.'),
+    edits: z.array(z.strictObject(listedEditFields)).min(1).max(MAX_EDITS).describe('Fields as in Edit.'),
   }),
   preview: async (context, args) => previewEdits(context, args, args.edits.map(toTextEdit), nameOf),
   async run(context, args) {

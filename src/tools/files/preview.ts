@@ -8,7 +8,7 @@ import type { Workspace } from '../../workspace/workspace.js'
 import type { PreviewContext } from '../tool.js'
 
 /** Characters of a difference that the owner is shown: all of it, for every file that a person can look through (AP-03). */
-const SHOWN_CHARS = 4_000_000
+export const SHOWN_CHARS = 4_000_000
 
 /** What a change of one file would do, in words and as a diff. @throws KikiError as the change would. */
 export async function previewChange(

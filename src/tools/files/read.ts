@@ -4,6 +4,7 @@ import { createLineIndexes, type LineIndexes } from '../../workspace/line-index.
 import { MAX_PAGE_CHARS, type Page, readPage } from '../../workspace/lines.js'
 import { shownPath } from '../../workspace/list.js'
 import { defineTool, type Tool, type ToolResult, text } from '../tool.js'
+import { isNotebook, readNotebook } from './read-notebook.js'
 
 /** Lines of one answer where the caller names no limit (FI-01). */
 const DEFAULT_LINES = 2000
@@ -18,7 +19,7 @@ const input = z.strictObject({
     .refine((value) => value !== 0, 'begins at 1: use 1 for the first line, -1 for the last')
     .optional()
     .describe('First line, from 1; -20 is the last 20 lines.'),
-  limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Number of lines.'),
+  limit: z.int().min(1).max(MAX_LIMIT).optional().describe('Lines.'),
 })
 
 /** The tool `Read` (FI-01 to FI-04). `indexes` remembers where the lines of files that were read last begin. */
@@ -27,11 +28,10 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
     name: 'Read',
     title: 'Read a file',
     description: [
-      'Reads lines of a text file, each as `<number>\\t<text>`: all after the first tab is the line exactly. Notes stand in',
-      `[brackets] after the lines; the last names the next offset where there is more. Default: ${DEFAULT_LINES} lines or what fits`,
-      'one answer; a larger limit gives a larger result. Lines over 2,000 characters are clamped with a marker. Files over',
-      '16 MB are read by seeking; from the end their lines are numbered -1, -2, … UTF-8 and UTF-16 with BOM are decoded,',
-      'legacy 8-bit text shows U+FFFD, of a binary file only type and size are told.',
+      'Reads lines of a text file as `<number>\\t<text>`; all after the first tab is the line exactly. Notes in [brackets]',
+      `follow; the last names the next offset. Default: ${DEFAULT_LINES} lines or what fits one answer; a larger limit gives a`,
+      'larger result. Lines over 2,000 characters are clamped. From the end of files over 16 MB lines are numbered -1, -2, …',
+      'Legacy 8-bit text shows U+FFFD. .ipynb is shown as cells.',
     ].join(' '),
     effect: 'read',
     family: 'files',
@@ -40,16 +40,21 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
     async run(context, args) {
       const file = openFile(context.workspace, args.path)
       try {
-        const page = await readPage(
-          file,
-          {
-            offset: args.offset ?? 1,
-            maxLines: args.limit ?? DEFAULT_LINES,
-            maxChars: args.limit === undefined ? Math.max(1, context.limits.inlineText - NOTES_CHARS) : MAX_PAGE_CHARS,
-          },
-          { indexes, signal: context.signal },
-        )
-        return showPage(page, shownPath(file.display), args.offset ?? 1)
+        const request = {
+          offset: args.offset ?? 1,
+          maxLines: args.limit ?? DEFAULT_LINES,
+          maxChars: args.limit === undefined ? Math.max(1, context.limits.inlineText - NOTES_CHARS) : MAX_PAGE_CHARS,
+        }
+        const name = shownPath(file.display)
+        const notebook = isNotebook(file.path) ? readNotebook(file, request, context.signal) : undefined
+        if (notebook !== undefined && 'page' in notebook) {
+          const { cells } = notebook
+          const note = `[Notebook, cells: ${cells}. The file itself is JSON, which Grep shows and Edit changes.]`
+          return showPage(notebook.page, name, request.offset, { note, facts: { notebook: true, cells } })
+        }
+        const page = await readPage(file, request, { indexes, signal: context.signal })
+        const more = notebook === undefined ? {} : { note: `[Not shown as a notebook: ${notebook.note}.]` }
+        return showPage(page, name, request.offset, more)
       } finally {
         file.close()
       }
@@ -58,7 +63,12 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
 }
 
 /** Words a page for the client. Facts `from` and `to` are 0 where no line is shown. */
-export function showPage(page: Page, display: string, offset: number): ToolResult {
+export function showPage(
+  page: Page,
+  display: string,
+  offset: number,
+  more: { note?: string; facts?: Record<string, unknown> } = {},
+): ToolResult {
   if (page.kind === 'binary') {
     const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not text, and this version has no tool that shows it (ReadMedia is to come).`
     return text(value, { binary: true, type: page.type, size: page.size })
@@ -73,8 +83,9 @@ export function showPage(page: Page, display: string, offset: number): ToolResul
     ...(page.next === undefined ? {} : { next_offset: page.next }),
     ...(page.totalLines === undefined ? {} : { total_lines: page.totalLines }),
     ...(page.sha256 === undefined ? {} : { sha256: page.sha256 }),
+    ...more.facts,
   }
-  return text([...page.lines.map(showLine), ...notesOf(page, display, offset)].join('\n'), facts)
+  return text([...page.lines.map(showLine), ...notesOf(page, display, offset, more.note)].join('\n'), facts)
 }
 
 function showLine(line: { number: number; text: string; omitted: number }): string {
@@ -82,7 +93,12 @@ function showLine(line: { number: number; text: string; omitted: number }): stri
   return `${line.number}\t${line.text}${marker}`
 }
 
-function notesOf(page: Extract<Page, { kind: 'text' }>, display: string, offset: number): string[] {
+function notesOf(
+  page: Extract<Page, { kind: 'text' }>,
+  display: string,
+  offset: number,
+  note: string | undefined,
+): string[] {
   const notes: string[] = []
   if (page.lines.length === 0) notes.push(emptyNote(page, display, offset))
   if (page.encoding === 'unknown-8bit') {
@@ -91,6 +107,7 @@ function notesOf(page: Extract<Page, { kind: 'text' }>, display: string, offset:
     )
   } else if (page.encoding !== 'utf-8') notes.push(`[Encoding: ${page.encoding}.]`)
   if (page.changed) notes.push('[The file changed while it was read; read it again if the lines must belong together.]')
+  if (note !== undefined) notes.push(note)
   if (page.next !== undefined) {
     const of = page.totalLines === undefined ? '' : ` of ${page.totalLines}`
     notes.push(`[Lines ${page.lines[0]?.number} to ${page.lines.at(-1)?.number}${of}. Next: offset ${page.next}.]`)
@@ -100,7 +117,9 @@ function notesOf(page: Extract<Page, { kind: 'text' }>, display: string, offset:
 
 function emptyNote(page: Extract<Page, { kind: 'text' }>, display: string, offset: number): string {
   if (page.size === 0) return `[${display}: empty file (0 bytes).]`
-  if (page.totalLines === 0) return `[${display}: empty file (${page.size} bytes: only a byte order mark).]`
+  if (page.totalLines === 0 && page.size <= 3)
+    return `[${display}: empty file (${page.size} bytes: only a byte order mark).]`
+  if (page.totalLines === 0) return `[${display}: nothing to show.]`
   const total = page.totalLines === undefined ? '' : ` It has ${page.totalLines} lines.`
   return `[${display}: offset ${offset} is past the end.${total} Use an offset from 1, or a negative one to count from the end.]`
 }

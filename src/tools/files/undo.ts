@@ -26,8 +26,8 @@ export const undo = defineTool<Input>({
   name: 'Undo',
   title: 'Undo file changes',
   description:
-    "Takes back this session's file changes (at most 256 MiB), by default the latest operation's. If a file changed " +
-    'since, nothing is undone and the difference is shown. Undo an undo by its id.',
+    "Takes back this session's file changes (at most 256 MiB), by default the latest operation's. Refuses, with the " +
+    'difference, if a file changed since. Undo an undo by its id.',
   effect: 'write',
   family: 'files',
   countsAs: ['Read', 'Write'],

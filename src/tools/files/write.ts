@@ -11,7 +11,7 @@ import { previewChange } from './preview.js'
 
 const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
-  content: z.string().describe('The whole new text; no last line end is added or removed.'),
+  content: z.string().describe('The whole new text, exactly.'),
   expected_sha256: expectedSha256,
   keep_format: z.boolean().default(true).describe('false: write UTF-8 exactly as given.'),
 })
@@ -23,9 +23,8 @@ export const write = defineTool<Input>({
   name: 'Write',
   title: 'Write a file',
   description:
-    'Writes a whole text file, making it and its missing folders, or replacing it; use Edit for a change of a part. A ' +
-    'replaced file keeps its mode, BOM and line-end style. The file holds the old or the new content even after a crash. ' +
-    'At most 64 MiB. Links out of the workspace are refused. Can be undone.',
+    'Writes a whole text file and its missing folders, or replaces it, keeping mode, BOM and line-end style; use Edit for ' +
+    'a part. At most 64 MiB.',
   effect: 'write',
   family: 'files',
   countsAs: ['Read'],

@@ -24,10 +24,10 @@ export const glob = defineTool<Input>({
   name: 'Glob',
   title: 'Find files by name',
   description:
-    'Finds files (no folders) by name, newest first. * and ? match within a name, ** over folders; {a,b} and [a-z] work. A ' +
-    'pattern without a slash matches at any depth, one with a slash starts at path. 250 files an answer unless limit says ' +
-    'more; the last lines give next_offset. Hidden and git-ignored files are left out unless hidden or ignored is set, or ' +
-    'the pattern names the folder (".github/**"). Links are not followed.',
+    'Finds files by name, newest first. * and ? match within a name, ** over folders. A pattern ' +
+    'without a slash matches at any depth, else from path. 250 files unless limit says more; the last lines give ' +
+    'next_offset. Hidden and git-ignored files are left out unless hidden or ignored is set, or the pattern names the folder ' +
+    '(".github/**"). Links are not followed.',
   effect: 'read',
   family: 'search',
   countsAs: ['Read'],

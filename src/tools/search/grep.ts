@@ -42,11 +42,10 @@ export const grep = defineTool<Input>({
   name: 'Grep',
   title: 'Search in files',
   description:
-    'Searches file contents by regular expression (ripgrep), in path order. output_mode: content shows lines with numbers, ' +
-    'files names, count lines per file. One limit over all files, default 250; the last lines give next_offset. Hidden, ' +
+    'Searches file contents by regular expression (ripgrep), in path order; output_mode content shows numbered lines, files ' +
+    'names, count lines per file. 250 results in all unless limit says more; the last lines give next_offset. Hidden, ' +
     'git-ignored and binary files are left out unless hidden or ignored is set, or path or glob names the folder ' +
-    '(".github/**"). A glob without a slash matches at any depth, one with a slash starts at path. Links are not followed. ' +
-    'Long lines are cut around the match.',
+    '(".github/**"). A glob without a slash matches at any depth, else from path. Links are not followed.',
   effect: 'read',
   family: 'search',
   countsAs: ['Read'],
