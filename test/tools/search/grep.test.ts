@@ -218,7 +218,7 @@ describe('what is left out', () => {
     const { text } = await grep({ pattern: 'needle', glob: '*.{txt,log}' })
     expect(text).toBe(
       'No match for "needle" in the workspace (only files of glob *.{txt,log}).\nNot searched: hidden files (hidden: true), ' +
-        'files that .gitignore or .ignore exclude (ignored: true), binary files, links.',
+        'files that .gitignore or .ignore exclude (ignored: true), binary files, files that look like secrets (Read one: the owner is asked), links.',
     )
     const all = await grep({ pattern: 'needle', hidden: true, ignored: true, output_mode: 'files' })
     expect(all.body).toEqual(['.hidden/a.txt', 'b.log'])
