@@ -31,6 +31,9 @@ const DOES = {
   'POST /api/operations/:id/resolve':
     'notes what was found about one whose outcome is unknown: `{found, note?}`, found being `happened` or `did_not_happen`',
   'POST /api/operations/:id/undo': 'takes back what it changed in files: `{dry_run?}`',
+  'GET /api/processes': 'commands in the background, newest first: `session`, `connection`, `limit`',
+  'POST /api/processes/:id/stop': 'ends one with everything that it started',
+  'GET /api/doctor': 'what Kiki needs here, each with its state and how to mend it',
   'GET /api/approvals': 'what waits for the owner, oldest first, and how many readers take questions now',
   'GET /api/approvals/:id': 'one question in full, with what the call would change',
   'POST /api/approvals/:id/approve': 'approves it: `{scope?}`, scope being `once`, `session` or `always`',

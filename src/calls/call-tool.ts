@@ -21,7 +21,7 @@ import type { Tool } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
 import type { Caller, ToolRequest } from './caller.js'
-import { needsNetwork, type Scripts, scriptOf } from './command.js'
+import { needsNetwork, type Scripts, scriptOf, withConfinement } from './command.js'
 import { type JudgeInput, judge } from './judge.js'
 import type { RateLimit } from './rate.js'
 import {
@@ -72,10 +72,12 @@ export async function callTool(deps: GateDeps, caller: Caller, request: ToolRequ
     const connection = narrowed(granted, profile)
     const workspace = workspaceOf(deps, connection, session)
     const script = await scriptOf(deps.scripts, tool, call.args)
-    const { decision, question } = judge(deps, {
+    const judged = judge(deps, {
       ...{ tool, args: call.args, script, connection, session, profile, workspace },
     })
-    mustNotBeDenied(decision)
+    mustNotBeDenied(judged.decision)
+    const decision = await withConfinement(deps.shell, tool, connection.grant, judged.decision)
+    const question = judged.question && { ...judged.question, decision }
     countCall(deps.rate, connection, session, profile)
     const claim = await deps.operations.claim({
       connection,

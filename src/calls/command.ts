@@ -3,8 +3,9 @@ import type { Grant } from '../grants/grant.js'
 import { commandRuleMatches } from '../policy/commands/match.js'
 import { openShellParser, type ShellParser } from '../policy/commands/parser.js'
 import type { ParsedScript, SimpleCommand } from '../policy/commands/types.js'
-import type { DecisionInput } from '../policy/decide.js'
+import type { Decision, DecisionInput } from '../policy/decide.js'
 import type { Subject } from '../policy/rules.js'
+import type { Shell } from '../tools/shell/shell.js'
 import type { Tool } from '../tools/tool.js'
 
 /** Takes scripts apart. */
@@ -60,6 +61,20 @@ export function networkGuard(
   if (tool.runsCommand !== true || script === undefined || sandbox === 'off' || network !== 'off') return undefined
   if (!needsNetwork(script)) return undefined
   return 'It needs the network, which is off for this connection (connection.network). Approved, this one command reaches it.'
+}
+
+/**
+ * Marks a command that would run without a sandbox (SB-02).
+ * @throws KikiError `sandbox_unavailable` where one is required and none works: before anything is claimed (GU-12).
+ */
+export async function withConfinement(
+  shell: Pick<Shell, 'isUnconfined'>,
+  tool: Pick<Tool, 'runsCommand'>,
+  { sandbox }: Pick<Grant, 'sandbox'>,
+  decision: Decision,
+): Promise<Decision> {
+  if (tool.runsCommand !== true || !(await shell.isUnconfined(sandbox))) return decision
+  return { ...decision, unconfined: true }
 }
 
 /** Program and subcommand of each simple command; null for a script whose commands are not all known, which is only approved once. */

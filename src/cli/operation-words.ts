@@ -8,7 +8,7 @@ const ARGUMENT_CHARS = 1_000
 interface Shown {
   status: string
   client: { name: string; version: string } | null
-  decision: { kind: string; by: string }
+  decision: { kind: string; by: string; unconfined?: true }
   /** A short form of the arguments, for lists. */
   target: string | null
   arguments: unknown
@@ -63,7 +63,8 @@ const REASONS: Record<string, string> = {
 }
 
 /** That a call was allowed says nothing about how it ended, so a failure is said with it. */
-function decisionWords({ decision: { kind, by }, status }: Shown): string {
+function decisionWords({ decision: { kind, by, unconfined }, status }: Shown): string {
   const then = kind === 'allow' && status === 'failed' ? ', then failed' : ''
-  return `${KINDS[kind] ?? kind}${then} (${REASONS[by] ?? by})`
+  const where = unconfined === true ? ', without a sandbox' : ''
+  return `${KINDS[kind] ?? kind}${then} (${REASONS[by] ?? by})${where}`
 }

@@ -10,11 +10,13 @@ import { configCommand } from './config.js'
 import { connectCommand } from './connect-command.js'
 import { connectionsCommand } from './connections.js'
 import type { CommandContext } from './context.js'
+import { doctorCommand } from './doctor.js'
 import { type Io, processIo } from './io.js'
 import { openCommand } from './open.js'
 import { operationsCommand } from './operations.js'
 import { createOutput, reportError } from './output.js'
 import { policyCommand } from './policy.js'
+import { processesCommand } from './processes.js'
 import { reloadCommand } from './reload.js'
 import { restoreCommand } from './restore.js'
 import { sessionsCommand } from './sessions.js'
@@ -74,10 +76,12 @@ export function buildProgram(context: CommandContext, said: string[]): Command {
   sessionsCommand(program, context)
   approvalsCommand(program, context)
   operationsCommand(program, context)
+  processesCommand(program, context)
   changesCommand(program, context)
   undoCommand(program, context)
   auditCommand(program, context)
   policyCommand(program, context)
+  doctorCommand(program, context)
   reloadCommand(program, context)
   backupCommand(program, context)
   restoreCommand(program, context)

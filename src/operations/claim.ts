@@ -78,6 +78,7 @@ export function newRow(
       kind: request.decision.kind,
       by: request.decision.by,
       classes: request.decision.classes,
+      unconfined: request.decision.unconfined,
     }),
     approval_id: null,
     status,

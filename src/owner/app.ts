@@ -7,11 +7,13 @@ import { bridgeRoutes } from './bridge.js'
 import { changeRoutes, operationUndoRoutes, sessionUndoRoutes } from './changes.js'
 import { connectionRoutes } from './connections.js'
 import type { OwnerDeps } from './deps.js'
+import { doctorRoutes } from './doctor.js'
 import { eventRoutes } from './events.js'
 import { hostRoutes } from './host.js'
 import type { loginRoutes } from './login.js'
 import { operationRoutes } from './operations.js'
 import { policyRoutes } from './policy.js'
+import { processRoutes } from './processes.js'
 import { sessionRoutes } from './sessions.js'
 
 /** The owner API's routes, one file a resource; `createOwnerFront` puts the guards before and the sign-in beside them. */
@@ -26,6 +28,8 @@ export function ownerRoutes(deps: OwnerDeps) {
     .route('/policy', policyRoutes(deps))
     .route('/operations', operationRoutes(deps))
     .route('/operations', operationUndoRoutes(deps))
+    .route('/processes', processRoutes(deps))
+    .route('/doctor', doctorRoutes(deps))
     .route('/changes', changeRoutes(deps))
     .route('/audit', auditRoutes(deps))
     .route('/backup', backupRoutes(deps))

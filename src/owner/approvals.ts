@@ -75,6 +75,8 @@ async function approvalView(deps: OwnerDeps, { approval, operation }: Asked) {
     /** The same for eyes, a line for each part. */
     shown: shownArguments(operation.arguments),
     command: await commandOf(deps, operation),
+    /** It would run without a sandbox, with the owner's own rights (SB-02). */
+    unconfined: (JSON.parse(operation.decision) as { unconfined?: boolean }).unconfined === true,
     argument_hash: operation.fingerprint,
     why: { by, reason },
     /** What "the same kind for this session" covers, and the rules that "always" adds; empty: only once is possible. */

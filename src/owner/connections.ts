@@ -14,13 +14,19 @@ export function connectionRoutes(deps: OwnerDeps) {
     .get('/', (c) => c.json({ connections: deps.connections.list().map(connectionView) }, 200))
     .post('/', jsonBody(newConnectionSchema), async (c) => {
       const { connection, token } = await deps.connections.create(c.req.valid('json'))
-      const made = { ...connectionView(connection), families_without_tools: withoutTools(connection.grant.tools) }
+      const made = {
+        ...connectionView(connection),
+        ...(await commandsOf(deps, connection.id)),
+        families_without_tools: withoutTools(connection.grant.tools),
+      }
       return c.json({ ...made, ...(token === undefined ? {} : { token }) }, 200)
     })
-    .get('/:id', (c) => c.json(view(c.req.param('id')), 200))
+    .get('/:id', async (c) =>
+      c.json({ ...view(c.req.param('id')), ...(await commandsOf(deps, c.req.param('id'))) }, 200),
+    )
     .patch('/:id', jsonBody(changedConnectionSchema), async (c) => {
       const { cancelled } = await deps.lifecycle.change(c.req.param('id'), c.req.valid('json'))
-      return c.json({ ...view(c.req.param('id')), cancelled }, 200)
+      return c.json({ ...view(c.req.param('id')), ...(await commandsOf(deps, c.req.param('id'))), cancelled }, 200)
     })
     .post('/:id/pause', async (c) => {
       const before = statusOf(c.req.param('id'))
@@ -46,6 +52,16 @@ export function connectionRoutes(deps: OwnerDeps) {
 /** Families that a grant names and of which this version has no tool, so that nobody waits for one. */
 function withoutTools(granted: readonly string[]): string[] {
   return FAMILIES.filter((family) => granted.includes(family) && !CATALOG.some((tool) => tool.family === family))
+}
+
+/** Plainly, what commands of a connection can do (SB-04). */
+async function commandsOf({ connections, sandboxes }: OwnerDeps, id: string): Promise<{ commands: string }> {
+  const { allow_commands, sandbox } = connections.require(id).grant
+  if (!allow_commands) return { commands: 'not allowed' }
+  const engine = await sandboxes.engine()
+  if (sandbox !== 'off' && 'start' in engine) return { commands: `in a sandbox (${engine.name})` }
+  if (sandbox === 'required') return { commands: 'refused, because no sandbox works here: see `kiki doctor`' }
+  return { commands: 'without a sandbox: they have your own rights on this machine' }
 }
 
 /** The fields of GR-02, one beside the other. */

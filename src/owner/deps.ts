@@ -11,6 +11,8 @@ import type { Log } from '../lib/log.js'
 import type { Lifecycle } from '../lifecycle/endings.js'
 import type { Reloaded } from '../lifecycle/settings.js'
 import type { Operations } from '../operations/operations.js'
+import type { Background } from '../processes/background.js'
+import type { Sandboxes } from '../sandbox/sandboxes.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { Store } from '../store/store.js'
 import type { OwnerAuth } from './auth.js'
@@ -29,6 +31,8 @@ export interface OwnerDeps {
   /** Reads `config.toml` again (CF-04). */
   reload: () => Promise<Reloaded>
   credentials: Credentials
+  background: Background
+  sandboxes: Pick<Sandboxes, 'engine'>
   /** What the owner's own calls run with. */
   gate: GateDeps
   audit: Audit

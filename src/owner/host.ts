@@ -5,7 +5,7 @@ import type { OwnerDeps } from './deps.js'
 /** `GET /status` (CL-02) and `POST /stop`. */
 export function hostRoutes(deps: OwnerDeps) {
   return new Hono<OwnerEnv>()
-    .get('/status', (c) =>
+    .get('/status', async (c) =>
       c.json(
         {
           running: true,
@@ -22,7 +22,7 @@ export function hostRoutes(deps: OwnerDeps) {
             waiting_approval: deps.store.operations.countByStatus('waiting_approval'),
           },
           upstreams: 0,
-          sandbox: 'none',
+          ...(await commandRights(deps)),
           approval_consumers: deps.approvals.consumers.count(),
         },
         200,
@@ -32,4 +32,18 @@ export function hostRoutes(deps: OwnerDeps) {
       deps.stop()
       return c.json({ stopping: true, pid: deps.host.pid }, 200)
     })
+}
+
+/** What confines commands here, and how many connections' commands have the owner's own rights (SB-04). */
+async function commandRights({ sandboxes, connections }: OwnerDeps) {
+  const engine = await sandboxes.engine()
+  const works = 'start' in engine
+  const unconfined = connections
+    .list()
+    .filter(({ status, grant }) => status !== 'revoked' && grant.allow_commands && isUnconfined(grant.sandbox, works))
+  return { sandbox: works ? engine.name : 'none', unconfined_connections: unconfined.length }
+}
+
+function isUnconfined(sandbox: 'required' | 'preferred' | 'off', works: boolean): boolean {
+  return sandbox === 'off' || (sandbox === 'preferred' && !works)
 }

@@ -89,7 +89,7 @@ function operationView(row: OperationRow) {
     error_code: row.error_code,
     effects_possible: row.effects_possible === 1,
     policy_version: row.policy_version,
-    decision: JSON.parse(row.decision) as { kind: string; by: string },
+    decision: JSON.parse(row.decision) as { kind: string; by: string; classes?: string[]; unconfined?: true },
     parent: row.parent_id,
     approval: row.approval_id,
     argument_hash: row.fingerprint,

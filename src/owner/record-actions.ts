@@ -38,6 +38,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'POST /api/sessions/:ref/undo': 'undo',
   'POST /api/operations/:id/undo': 'undo',
   'POST /api/operations/:id/cancel': 'operation.cancelled',
+  'POST /api/processes/:id/stop': 'process.stopped',
   'POST /api/backup': 'backup',
   [BRIDGE]: 'bridge.credential_issued',
 }

@@ -12,6 +12,8 @@ export interface Decision {
   code?: ErrorCode
   /** Of a command (CC-03). */
   classes?: readonly string[]
+  /** A command that runs without a sandbox, with the owner's own rights (SB-02). */
+  unconfined?: true
 }
 
 export interface DecisionInput {

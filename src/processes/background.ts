@@ -16,6 +16,9 @@ export interface Background {
   add(of: NewProcess, command: RunningCommand, output: OutputWriter): ProcessRow
   /** Newest first. */
   list(session: string): ProcessRow[]
+  /** Of every session, newest first. */
+  all(filter: { session?: string | undefined; connection?: string | undefined; limit: number }): ProcessRow[]
+  get(id: string): ProcessRow | undefined
   /** @throws KikiError `not_found`, also for one of another session. */
   require(session: string, id: string): ProcessRow
   /** What came since a byte, once there is something, it is over or the time is up. */
@@ -106,12 +109,21 @@ export function createBackground(deps: { store: Store; outputs: Outputs; clock: 
     })
   }
 
+  const get = (id: string): ProcessRow | undefined => lives.get(id)?.row ?? store.processes.get(id)
+
   function require(session: string, id: string): ProcessRow {
-    const row = lives.get(id)?.row ?? store.processes.get(id)
+    const row = get(id)
     if (row?.session_ref === session) return row
     throw new KikiError('not_found', `There is no process ${id} in this session.`, {
       hint: 'List them: ProcessOutput without a process_id.',
     })
+  }
+
+  function all({ session, connection, limit }: Parameters<Background['all']>[0]): ProcessRow[] {
+    store.commits.flush()
+    return store.processes
+      .list({ session: session ?? null, connection: connection ?? null, limit })
+      .map((row) => lives.get(row.id)?.row ?? row)
   }
 
   function growing(row: ProcessRow): GrowingOutput {
@@ -142,10 +154,9 @@ export function createBackground(deps: { store: Store; outputs: Outputs; clock: 
       )
       return row
     },
-    list(session) {
-      store.commits.flush()
-      return store.processes.ofSession(session, SHOWN).map((row) => lives.get(row.id)?.row ?? row)
-    },
+    list: (session) => all({ session, limit: SHOWN }),
+    all,
+    get,
     require,
     async read(row, { cursor, limit, waitMs, signal }) {
       const running = lives.get(row.id)

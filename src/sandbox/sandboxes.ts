@@ -82,7 +82,7 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
     const found = await engine
     if ('start' in found) return found
     engine = undefined
-    throw new KikiError('sandbox_unavailable', found.problem, { hint: `${found.hint} See \`kiki doctor\`.` })
+    throw noSandbox(found)
   }
 
   async function start(session: string, terms: SandboxTerms, key: string): Promise<Open> {
@@ -186,6 +186,14 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
       await Promise.all([...sessions.keys()].map(close))
     },
   }
+}
+
+/** The refusal of commands that must be confined and cannot be (SB-02). */
+export function noSandbox({ problem, hint }: { problem: string; hint: string }): KikiError {
+  return new KikiError('sandbox_unavailable', problem, {
+    hint: `${hint} See \`kiki doctor\`.`,
+    data: { setting: 'connection.sandbox' },
+  })
 }
 
 /** @returns those that were made now. */

@@ -32,12 +32,13 @@ export function processTable(db: Database) {
     },
     get: (id: string): ProcessRow | undefined =>
       sql('SELECT * FROM processes WHERE id = ?').get(id) as ProcessRow | undefined,
-    /** Newest first. */
-    ofSession: (ref: string, limit: number): ProcessRow[] =>
-      sql('SELECT * FROM processes WHERE session_ref = ? ORDER BY started_at DESC, id DESC LIMIT ?').all(
-        ref,
-        limit,
-      ) as ProcessRow[],
+    /** Newest first; null is any. */
+    list: (filter: { session: string | null; connection: string | null; limit: number }): ProcessRow[] =>
+      sql(
+        `SELECT * FROM processes
+         WHERE (@session IS NULL OR session_ref = @session) AND (@connection IS NULL OR connection_id = @connection)
+         ORDER BY started_at DESC, id DESC LIMIT @limit`,
+      ).all(filter) as ProcessRow[],
     end(row: Pick<ProcessRow, 'id' | 'status' | 'ended_at' | 'exit_code' | 'signal'>): void {
       sql(
         `UPDATE processes SET status = @status, ended_at = @ended_at, exit_code = @exit_code, signal = @signal

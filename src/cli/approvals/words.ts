@@ -84,7 +84,7 @@ export function coverWords(question: Question, scope: 'session' | 'always'): str
 }
 
 /** The parsed command with its classes (CC-03). */
-function commandLines({ command }: Question): Line[] {
+function commandLines({ command, unconfined }: Question): Line[] {
   if (command === null) return []
   const { commands, classes, opaque } = command
   return [
@@ -97,6 +97,9 @@ function commandLines({ command }: Question): Line[] {
       ? []
       : [{ lead: '  ', text: `Not all of it can be known: ${oneLine(opaque)}`, tone: 'warn' as const }]),
     { lead: '  ', text: `Altogether: ${classes.map(oneLine).join(', ')}`, tone: 'plain' },
+    ...(unconfined
+      ? [{ lead: '  ', text: 'It would run without a sandbox, with your own rights.', tone: 'warn' as const }]
+      : []),
   ]
 }
 

@@ -10,7 +10,7 @@ import type { CommandSpawnOptions, RunningCommand } from '../../processes/comman
 import type { Outputs } from '../../processes/output/outputs.js'
 import type { ChildProcesses } from '../../processes/processes.js'
 import type { AllowedHosts } from '../../sandbox/network.js'
-import type { Sandboxes, SandboxTerms } from '../../sandbox/sandboxes.js'
+import { noSandbox, type Sandboxes, type SandboxTerms } from '../../sandbox/sandboxes.js'
 import { secretPlaces } from '../../sandbox/secret-places.js'
 import type { Sessions } from '../../sessions/sessions.js'
 import { type GuardedPlaces, guardedPlaces } from '../../workspace/guarded-places.js'
@@ -39,7 +39,10 @@ export interface CommandPlace {
 export interface Shell {
   /** @throws KikiError `sandbox_unavailable` where a sandbox is required and none works (SB-02). */
   place(terms: CommandTerms, workspace: Workspace): Promise<CommandPlace>
-  /** Whether commands of these terms have the owner's own rights (SB-02, SB-04). */
+  /**
+   * Whether commands of these terms have the owner's own rights (SB-02, SB-04).
+   * @throws KikiError `sandbox_unavailable` where a sandbox is required and none works.
+   */
   isUnconfined(sandbox: CommandTerms['sandbox']): Promise<boolean>
   outputs: Outputs
   background: Background
@@ -90,7 +93,10 @@ export function createShell(deps: ShellDeps): Shell {
 
   async function isUnconfined(sandbox: CommandTerms['sandbox']): Promise<boolean> {
     if (sandbox === 'off') return true
-    return sandbox === 'preferred' && !('start' in (await sandboxes.engine()))
+    const engine = await sandboxes.engine()
+    if ('start' in engine) return false
+    if (sandbox === 'required') throw noSandbox(engine)
+    return true
   }
 
   return {

@@ -14,6 +14,7 @@ const question: Question = {
   arguments: { command: 'git status\n\tgit push \u202e' },
   shown: [{ name: 'command', value: 'git status\n\tgit push \u202e' }],
   command: null,
+  unconfined: false,
   argument_hash: '00',
   why: { by: 'session.mode', reason: 'session.mode is manual' },
   covers: [],

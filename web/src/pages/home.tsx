@@ -58,11 +58,27 @@ function Facts({ status }: { status: HostStatus }) {
         <Fact label="Process" value={String(status.pid)} code />
       </dl>
       <p className="muted">
-        Nothing beyond this machine can reach Kiki. Not in this version: approvals, commands and their sandbox, MCP
-        servers behind Kiki, remote access.
+        Nothing beyond this machine can reach Kiki. Not in this version: approvals on this page, MCP servers behind
+        Kiki, remote access.
       </p>
+      <CommandRights status={status} />
     </>
   )
+}
+
+/** What commands can do, said plainly (SB-04). */
+function CommandRights({ status }: { status: HostStatus }) {
+  const { sandbox, unconfined_connections: open } = status
+  if (open > 0) {
+    return (
+      <p className="warning" role="note">
+        Commands of {open === 1 ? 'one connection' : `${open} connections`} run without a sandbox: they have your own
+        rights on this machine.
+      </p>
+    )
+  }
+  if (sandbox !== 'none') return <p className="muted">Commands run in a sandbox ({sandbox}).</p>
+  return <p className="muted">No sandbox works here, so commands that require one are refused. See kiki doctor.</p>
 }
 
 function Count({ label, value }: { label: string; value: number }) {
