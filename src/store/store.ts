@@ -17,6 +17,7 @@ import { processTable } from './processes.js'
 import { resultTable } from './results.js'
 import { savedTextTable } from './saved-texts.js'
 import { sessionTable } from './sessions.js'
+import { worktreeTable } from './worktrees.js'
 
 export interface Store {
   db: Database
@@ -36,6 +37,7 @@ export interface Store {
   audit: ReturnType<typeof auditTable>
   children: ReturnType<typeof childTable>
   processes: ReturnType<typeof processTable>
+  worktrees: ReturnType<typeof worktreeTable>
   close(): void
 }
 
@@ -63,6 +65,7 @@ export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) =>
     audit: auditTable(db),
     children: childTable(db),
     processes: processTable(db),
+    worktrees: worktreeTable(db),
     close() {
       try {
         commits.flush()

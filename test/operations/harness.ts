@@ -47,6 +47,8 @@ export async function openCore() {
     operations,
     changesFolder,
     outputs,
+    // No session of these tests has one.
+    worktrees: { release: () => Promise.resolve(undefined) },
   })
   const { connection } = await connections.create({
     name: 'test',
