@@ -173,6 +173,7 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     log,
     fence,
     changesFolder: paths.changes,
+    scratch: join(paths.run, 'scratch'),
     externalClients: config.experimental.external_clients,
   }
   return {

@@ -10,7 +10,7 @@ import type { Log } from '../lib/log.js'
 import { createSessionChanges } from '../operations/changes.js'
 import { type Live, tellProgress } from '../operations/live.js'
 import { limitsOf, type Operations, type Work } from '../operations/operations.js'
-import type { Outcome } from '../operations/outcome.js'
+import { type Outcome, openPart } from '../operations/outcome.js'
 import { refusal } from '../operations/present.js'
 import type { Processes } from '../processes/processes.js'
 import type { Sessions } from '../sessions/sessions.js'
@@ -56,6 +56,8 @@ export interface GateDeps extends AuthenticateDeps {
   fence: HomeFence
   /** Where earlier content of changed files is kept. */
   changesFolder: string
+  /** For short-lived private files of tools. */
+  scratch: string
 }
 
 /** The one gate: every tool that runs, runs through here (design §5). */
@@ -202,10 +204,21 @@ function workOf(deps: GateDeps, { tool, args, script, workspace, connection }: A
       shell: deps.shell,
       signal: live.controller.signal,
       progress: (message: string) => tellProgress(live, message),
-      limits: { inlineText: connection.grant.inline_text_limit },
+      limits: { inlineText: connection.grant.inline_text_limit, inlineMedia: connection.grant.inline_media_limit },
+      scratch: deps.scratch,
+      savedPart: (id: string, part: number) => savedPart(deps, live, id, part),
     }
     return tool.run(context, args)
   }
+}
+
+/** What an operation of the same connection and session has saved; nothing else is to be had (GU-13). */
+function savedPart(deps: GateDeps, live: Live, id: string, part: number): Buffer | undefined {
+  const row = deps.store.operations.get(id)
+  if (row === undefined || row.result === null) return undefined
+  if (row.connection_id !== live.connectionId || row.session_ref !== live.sessionRef) return undefined
+  const saved = openPart(deps.operations.sources, { id, result: row.result }, part)
+  return saved?.kind === 'media' ? saved.bytes(0, saved.length) : undefined
 }
 
 /** Waits for the end within the inline wait; a plain read whose caller went away is stopped (OP-12, GU-20). */

@@ -15,8 +15,19 @@ export interface LongText {
   read(start: number, end: number): string
 }
 
+/** Kept with a result and never sent with it: the original of what was made smaller or cleaned. It is paged like any part. */
+export interface KeptBytes {
+  type: 'kept'
+  mimeType: string
+  /** Bytes. */
+  length: number
+  read(start: number, end: number): Buffer
+  /** They are what a command has written, and lie in files already. */
+  output?: true
+}
+
 /** One block of what an operation ended with. */
-export type OutcomeBlock = ContentBlock | LongText
+export type OutcomeBlock = ContentBlock | LongText | KeptBytes
 
 /** The first characters of a block of text, and how long it is in all; undefined for anything else. */
 export function beginningOf(block: OutcomeBlock, chars: number): { text: string; length: number } | undefined {

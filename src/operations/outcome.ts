@@ -20,7 +20,8 @@ type SavedBlock =
   | { type: 'text'; part: number; length: number }
   /** What a command has written, in the home's files. */
   | { type: 'text'; output: true; length: number }
-  | { type: 'image' | 'audio'; mimeType: string; part: number; length: number }
+  | { type: 'image' | 'audio' | 'kept'; mimeType: string; part: number; length: number }
+  | { type: 'kept'; mimeType: string; output: true; length: number }
   | { type: 'resource'; uri: string; mimeType?: string; as: 'blob' | 'text'; part: number; length: number }
 
 interface SavedResult {
@@ -48,6 +49,11 @@ export function encodeOutcome(outcome: Outcome): {
     if (block.type === 'long_text') {
       chars += block.length
       return { type: 'text', output: true, length: block.length }
+    }
+    if (block.type === 'kept') {
+      const { type, mimeType, length } = block
+      if (block.output === true) return { type, mimeType, output: true, length }
+      return { type, mimeType, ...save(part, block.read(0, length)) }
     }
     if (block.type === 'text') {
       chars += block.text.length
@@ -92,6 +98,10 @@ export function decodeOutcome(
             type: 'resource',
             resource: { ...named, blob: results.read(row.id, block.part, 0, block.length).toString('base64') },
           }
+    }
+    if (block.type === 'kept') {
+      const { type, mimeType, length } = block
+      return { type, mimeType, length, read: keptBytes({ results, outputs }, row.id, block) }
     }
     const data = results.read(row.id, block.part, 0, block.length).toString('base64')
     return { type: block.type, mimeType: block.mimeType, data }
@@ -141,6 +151,10 @@ export function openPart(
       bytes: () => Buffer.alloc(0),
     }
   }
+  if (block.type === 'kept') {
+    const { mimeType, length } = block
+    return { kind: 'media', length, mimeType, text: () => '', bytes: keptBytes({ results, outputs }, row.id, block) }
+  }
   if ('output' in block) {
     const long = longText(outputs, row.id, block.length)
     const whole = long.type === 'text' ? long.text : ''
@@ -156,6 +170,16 @@ export function openPart(
     text: (start, end) => results.read(row.id, block.part, start * 2, end * 2).toString('utf16le'),
     bytes: (start, end) => results.read(row.id, block.part, start, end),
   }
+}
+
+/** Nothing where newer output took the place of a command's. */
+function keptBytes(
+  { results, outputs }: ResultSources,
+  id: string,
+  block: Extract<SavedBlock, { type: 'kept' | 'image' | 'audio' }>,
+) {
+  return (start: number, end: number): Buffer =>
+    'part' in block ? results.read(id, block.part, start, end) : (outputs.saved(id)?.raw(start, end) ?? Buffer.alloc(0))
 }
 
 function textPart(results: Store['results'], id: string, part: number, length: number): string {

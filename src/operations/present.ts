@@ -1,6 +1,7 @@
 import {
   type ContentBlock,
   describeCall,
+  type KeptBytes,
   type LongText,
   type NextCall,
   type OutcomeBlock,
@@ -128,11 +129,12 @@ export function errorText({
   return `${code}: ${message}${message.includes('\n') ? '\n' : ' '}${hint}`
 }
 
-/** Whether a result passes the inline limits, so that it must be saved to be paged (OP-13). */
+/** Whether a result passes the inline limits or has more than is sent, so that it must be saved to be paged (OP-13). */
 export function passesLimits(content: readonly OutcomeBlock[], limits: InlineLimits): boolean {
   let text = 0
   let media = 0
   for (const block of content) {
+    if (block.type === 'kept') return true
     const own = textOf(block)
     if (own !== undefined) text += own.length
     else media += mediaBytes(block)
@@ -145,11 +147,13 @@ function cutContent(
   content: readonly OutcomeBlock[],
   limits: InlineLimits,
 ): { content: ContentBlock[]; next?: NextCall } {
-  if (!passesLimits(content, limits)) return { content: content.map(whole) }
+  if (!passesLimits(content, limits))
+    return { content: content.flatMap((block) => (block.type === 'kept' ? [] : [whole(block)])) }
   let textLeft = limits.text
   let mediaLeft = limits.media
   let next: NextCall | undefined
-  const cut = content.map((block, part): ContentBlock => {
+  const cut = content.map((block, part): ContentBlock | undefined => {
+    if (block.type === 'kept') return undefined
     const text = textOf(block)
     if (text === undefined) {
       mediaLeft -= mediaBytes(block)
@@ -170,7 +174,8 @@ function cutContent(
     next ??= call
     return { type: 'text', text: shown }
   })
-  return next === undefined ? { content: cut } : { content: cut, next }
+  const sent = cut.filter((block) => block !== undefined)
+  return next === undefined ? { content: sent } : { content: sent, next }
 }
 
 function headAndTail(id: string, part: number, text: TextSource, room: number): { shown: string; call: NextCall } {
@@ -208,7 +213,7 @@ function textOf(block: OutcomeBlock): TextSource | undefined {
 }
 
 /** A block that is answered as it is. */
-function whole(block: OutcomeBlock): ContentBlock {
+function whole(block: Exclude<OutcomeBlock, KeptBytes>): ContentBlock {
   return block.type === 'long_text' ? { type: 'text', text: block.read(0, block.length) } : block
 }
 

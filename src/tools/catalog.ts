@@ -9,6 +9,7 @@ import { multiEdit } from './files/multi-edit.js'
 import { createRead } from './files/read.js'
 import { undo } from './files/undo.js'
 import { write } from './files/write.js'
+import { readMedia } from './media/read-media.js'
 import { glob } from './search/glob.js'
 import { grep } from './search/grep.js'
 import { bash } from './shell/bash.js'
@@ -31,6 +32,7 @@ export const CATALOG: readonly Tool[] = [
   undo,
   grep,
   glob,
+  readMedia,
   bash,
   processOutput,
   processInput,

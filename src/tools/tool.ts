@@ -35,6 +35,10 @@ export interface ToolContext {
   /** The command is of a class that needs the network: where that is off, the owner was asked about it (SB-01). */
   needsNetwork: boolean
   shell: Shell
+  /** A folder of the home for short-lived private files; made where it is missing. */
+  scratch: string
+  /** The bytes of a part that an earlier call of this very session kept. */
+  savedPart(operationId: string, part: number): Buffer | undefined
   /** Aborted by cancel, revoke and host stop. */
   signal: AbortSignal
   /** One line for a person about what is happening now. */
@@ -42,6 +46,8 @@ export interface ToolContext {
   limits: {
     /** Characters of text that are answered inline (OP-13). */
     inlineText: number
+    /** Bytes of media that are answered inline (OP-13). */
+    inlineMedia: number
   }
 }
 

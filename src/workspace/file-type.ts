@@ -8,6 +8,7 @@ const SIGNATURES: readonly { type: string; bytes: string; at?: number; and?: { b
   { type: 'audio/wav', bytes: 'RIFF', and: { bytes: 'WAVE', at: 8 } },
   { type: 'image/avif', bytes: 'ftypavif', at: 4 },
   { type: 'image/heic', bytes: 'ftypheic', at: 4 },
+  { type: 'audio/mp4', bytes: 'ftypM4A', at: 4 },
   { type: 'video/mp4', bytes: 'ftyp', at: 4 },
   { type: 'image/tiff', bytes: 'II*\0' },
   { type: 'image/tiff', bytes: 'MM\0*' },
@@ -29,6 +30,7 @@ const SIGNATURES: readonly { type: string; bytes: string; at?: number; and?: { b
   { type: 'audio/ogg', bytes: 'OggS' },
   { type: 'audio/flac', bytes: 'fLaC' },
   { type: 'audio/mpeg', bytes: 'ID3', and: { bytes: '\0', at: 4 } },
+  { type: 'audio/mpeg', bytes: '\xff\xfb' },
   { type: 'font/woff2', bytes: 'wOF2' },
 ]
 

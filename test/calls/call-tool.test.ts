@@ -28,6 +28,7 @@ beforeEach(async () => {
     rate: createRateLimit(core.clock),
     log: silentLog,
     fence: createHomeFence(join(core.base, 'home')),
+    scratch: join(core.base, 'scratch'),
     externalClients: true,
     scripts: createScripts(),
     config: () => configSchema.parse({}),

@@ -30,7 +30,7 @@ describe.each(ERAS)('the catalog of an editor session as %s gets it', (era) => {
 
       // `_kiki` is described once in words: in the server's instructions.
       expect(client.instructions).toContain('idempotency_key')
-      const readers = ['Read', 'List', 'Changes', 'Grep', 'Glob']
+      const readers = ['Read', 'List', 'Changes', 'Grep', 'Glob', 'ReadMedia']
       for (const { name, annotations, description, inputSchema } of definitions) {
         expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
         expect(description?.length).toBeLessThan(900)

@@ -70,7 +70,9 @@ export function createSandbox(options: { homeInside?: boolean; extraDirs?: strin
         shell: NO_SHELL,
         signal: new AbortController().signal,
         progress: () => undefined,
-        limits: { inlineText: 24_000 },
+        limits: { inlineText: 24_000, inlineMedia: 1_048_576 },
+        scratch: join(base, 'scratch'),
+        savedPart: () => undefined,
         ...overrides,
       }
     },

@@ -111,7 +111,8 @@ it('SE-10 closing keeps what exists nowhere else, and says so; what was committe
   const done = await at.bash(
     'mkdir node_modules && echo x > node_modules/x && echo two > a.txt && git -c user.name=a -c user.email=b -c core.hooksPath=/dev/null -c core.fsmonitor=false commit -qm two a.txt && git log --oneline | wc -l',
   )
-  expect(outputOf(done)).toBe('2\n')
+  // The repository's own filter ran in the sandbox, where it reached nothing.
+  expect(outputOf(done).endsWith('2\n')).toBe(true)
   await at.client.close()
   const { worktree } = await close(made.session_ref)
   expect(worktree).toMatchObject({ kept: false, says: expect.stringContaining('the branch committed stays') })

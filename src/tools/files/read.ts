@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { openFile } from '../../workspace/files.js'
+import { openFile, readFile } from '../../workspace/files.js'
 import { createLineIndexes, type LineIndexes } from '../../workspace/line-index.js'
 import { MAX_PAGE_CHARS, type Page, readPage } from '../../workspace/lines.js'
 import { shownPath } from '../../workspace/list.js'
+import { pdfText } from '../media/pdf.js'
 import { defineTool, type Tool, type ToolResult, text } from '../tool.js'
 import { isNotebook, readNotebook } from './read-notebook.js'
 
@@ -11,6 +12,8 @@ const DEFAULT_LINES = 2000
 /** Characters kept free for the notes after the lines. */
 const NOTES_CHARS = 600
 const MAX_LIMIT = 1_000_000
+const PDF = 'application/pdf'
+const MAX_PDF_BYTES = 64 * 1024 * 1024
 
 const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
@@ -31,7 +34,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
       'Reads lines of a text file as `<number>\\t<text>`; all after the first tab is the line exactly. Notes in [brackets]',
       `follow; the last names the next offset. Default: ${DEFAULT_LINES} lines or what fits one answer; a larger limit gives a`,
       'larger result. Lines over 2,000 characters are clamped. From the end of files over 16 MB lines are numbered -1, -2, …',
-      'Legacy 8-bit text shows U+FFFD. .ipynb is shown as cells.',
+      'Legacy 8-bit text shows U+FFFD. A PDF is shown as the text of its pages, .ipynb as cells.',
     ].join(' '),
     effect: 'read',
     family: 'files',
@@ -53,6 +56,9 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
           return showPage(notebook.page, name, request.offset, { note, facts: { notebook: true, cells } })
         }
         const page = await readPage(file, request, { indexes, signal: context.signal })
+        if (page.kind === 'binary' && page.type === PDF) {
+          return pdfText(context, name, readFile(context.workspace, args.path, MAX_PDF_BYTES).bytes, undefined)
+        }
         const more = notebook === undefined ? {} : { note: `[Not shown as a notebook: ${notebook.note}.]` }
         return showPage(page, name, request.offset, more)
       } finally {
@@ -70,7 +76,7 @@ export function showPage(
   more: { note?: string; facts?: Record<string, unknown> } = {},
 ): ToolResult {
   if (page.kind === 'binary') {
-    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not text, and this version has no tool that shows it (ReadMedia is to come).`
+    const value = `${display}: binary file, ${page.type}, ${page.size} bytes. It is not text; ReadMedia shows it where it is shared.`
     return text(value, { binary: true, type: page.type, size: page.size })
   }
   const clamped = page.lines.some((line) => line.omitted > 0)

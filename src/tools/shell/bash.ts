@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { settledWithin, startTimer } from '../../lib/async.js'
+import type { KeptBytes } from '../../lib/content.js'
 import { KikiError } from '../../lib/errors.js'
 import { shellWord } from '../../lib/shell-word.js'
 import type { Ended, RunningCommand } from '../../processes/command.js'
+import type { SavedOutput } from '../../processes/output/saved.js'
 import type { KeptOutput, OutputWriter } from '../../processes/output/writer.js'
 import type { AllowedHosts } from '../../sandbox/network.js'
 import { resolvePath } from '../../workspace/files.js'
@@ -219,9 +221,17 @@ function resultOf(end: End): ToolResult {
   const content: ToolResult['content'] =
     shown !== undefined ? [shown] : 'text' in kept && kept.text !== '' ? [{ type: 'text', text: kept.text }] : []
   const notes = notesOf(end, exit)
+  const original = 'saved' in kept ? keptOutput(kept.saved) : undefined
   if (failure === undefined) notes.unshift(`Exit code 0 after ${seconds(ms)}${kept.bytes === 0 ? ', no output' : ''}.`)
   if (notes.length > 0) content.push({ type: 'text', text: notes.join('\n') })
-  return { content, facts, ...(failure === undefined ? {} : { failure }) }
+  if (original === undefined) return { content, facts, ...(failure === undefined ? {} : { failure }) }
+  content.splice(1, 0, original)
+  return { content, facts: { ...facts, original_part: 1 }, ...(failure === undefined ? {} : { failure }) }
+}
+
+/** The bytes as they were written, control sequences and all (SH-05): paged as part 1. */
+function keptOutput({ raw, bytes, dropped }: SavedOutput): KeptBytes {
+  return { type: 'kept', mimeType: 'application/octet-stream', length: bytes - dropped, read: raw, output: true }
 }
 
 function failureFor({ timedOut, cancelled, args, ms }: End, { exitCode, signal }: Ended): KikiError | undefined {

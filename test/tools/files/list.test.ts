@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => sandbox.remove())
 
 const at = (...names: string[]) => join(sandbox.root, ...names)
-const run = (args: Record<string, unknown> = {}, limits = { inlineText: 24_000 }) =>
+const run = (args: Record<string, unknown> = {}, limits = { inlineText: 24_000, inlineMedia: 1_048_576 }) =>
   runTool(list, sandbox.context({ limits }), args)
 
 it('FI-13 List shows names, types, sizes and times, hidden ones too, and links without following them', async () => {
@@ -42,7 +42,7 @@ it('FI-13 pages join to the whole list, by limit and by the inline limit', async
   ] as const) {
     const names: string[] = []
     for (let offset: unknown = 0; offset !== undefined; ) {
-      const { text, facts } = await run({ limit, offset }, { inlineText })
+      const { text, facts } = await run({ limit, offset }, { inlineText, inlineMedia: 1_048_576 })
       expect(text.length).toBeLessThanOrEqual(inlineText)
       names.push(
         ...text

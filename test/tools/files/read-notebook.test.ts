@@ -72,8 +72,11 @@ const NOTE = '[Notebook, cells: 3. The file itself is JSON, which Grep shows and
 function write(name: string, text: string) {
   writeFileSync(join(folder.root, name), text)
 }
-const read = (path: string, more: Record<string, unknown> = {}, limits = { inlineText: 24_000 }) =>
-  runTool(createRead(), folder.context({ limits }), { path, ...more })
+const read = (
+  path: string,
+  more: Record<string, unknown> = {},
+  limits = { inlineText: 24_000, inlineMedia: 1_048_576 },
+) => runTool(createRead(), folder.context({ limits }), { path, ...more })
 const numbered = (from: number, to: number) => SHOWN.slice(from - 1, to).map((line, at) => `${from + at}\t${line}`)
 
 it('FI-05 a notebook is shown as cells with their text outputs, images named; the facts say so', async () => {
@@ -98,7 +101,7 @@ it('FI-05 FI-01 offset, limit and the inline limit count the lines that are show
   expect(page.facts).toMatchObject({ from: 7, to: 9, next_offset: 10, truncated: true, notebook: true })
   expect((await read('a.IPYNB', { offset: -2 })).text.split('\n').slice(0, 2)).toEqual(numbered(20, 21))
   expect((await read('a.IPYNB', { offset: 99 })).text).toContain('offset 99 is past the end. It has 21 lines.')
-  const small = await read('a.IPYNB', {}, { inlineText: 660 })
+  const small = await read('a.IPYNB', {}, { inlineText: 660, inlineMedia: 1_048_576 })
   expect(small.facts).toMatchObject({ from: 1, truncated: true })
   expect(small.facts.next_offset).toBe((small.facts.to as number) + 1)
 })

@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => folder.remove())
 
 async function read(path: string, args: Record<string, unknown> = {}, inlineText?: number) {
-  const context = folder.context(inlineText === undefined ? {} : { limits: { inlineText } })
+  const context = folder.context(inlineText === undefined ? {} : { limits: { inlineText, inlineMedia: 1_048_576 } })
   const result = await call(createRead(), context, { path, ...args })
   return { text: textOf(result), lines: textOf(result).split('\n'), facts: result.facts ?? {} }
 }
@@ -106,7 +106,7 @@ describe('Read', () => {
   it('FI-03 TQ-04 tells type and size of a binary file and names ReadMedia; legacy text is shown and said so', async () => {
     writeFileSync(at('x.txt'), Buffer.from('\x89PNG\r\n\x1a\n\0\0', 'latin1'))
     expect(await read('x.txt')).toMatchObject({
-      text: 'x.txt: binary file, image/png, 10 bytes. It is not text, and this version has no tool that shows it (ReadMedia is to come).',
+      text: 'x.txt: binary file, image/png, 10 bytes. It is not text; ReadMedia shows it where it is shared.',
       facts: { binary: true, type: 'image/png', size: 10 },
     })
     writeFileSync(at('sjis'), Buffer.from([0x93, 0xfa, 10, 0x61, 10]))

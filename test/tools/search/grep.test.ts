@@ -130,7 +130,7 @@ describe('cap and pages', () => {
 
   it('SR-01 the text stays within the inline limit unless a limit asks for more', async () => {
     fill(sandbox, { 'a.txt': `${'x'.repeat(400)}hit\n`.repeat(200) })
-    const limits = { inlineText: 10_000 }
+    const limits = { inlineText: 10_000, inlineMedia: 1_048_576 }
     const short = await grep({ pattern: 'hit' }, { limits })
     expect(short.text.length).toBeLessThan(10_000)
     expect(short.facts.truncated).toBe(true)

@@ -1,0 +1,188 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type CallResult, connectClient, type TestClient } from '../helpers/clients.js'
+import { startHost, type TestHost } from '../helpers/host.js'
+import { factsOf, operationOf, textOf } from './command-bench.js'
+
+let host: TestHost
+let client: TestClient
+let connection: string
+let session: string
+
+beforeAll(async () => {
+  host = await startHost()
+  connection = await host.connection({ tools: ['files', 'media'] })
+  session = await host.session(connection)
+  client = await connectClient(host, connection, 'v2 2026-07-28', { session })
+})
+afterAll(async () => {
+  await client.close()
+  await host.stop()
+})
+
+const put = (name: string, bytes: Buffer | string) => writeFileSync(join(host.workspace, name), bytes)
+const show = (path: string, args: Record<string, unknown> = {}) => client.call('ReadMedia', { path, ...args })
+const imageIn = (result: CallResult, index = 0) => Buffer.from(result.content[index]?.data ?? '', 'base64')
+
+/** All pages of a saved part, put together. */
+async function paged(operation_id: string, part: number): Promise<Buffer> {
+  const pages: Buffer[] = []
+  for (let offset: number | undefined = 0; offset !== undefined; ) {
+    const page = await client.call('kiki_operation', { action: 'read', operation_id, part, offset, limit: 100_000 })
+    pages.push(Buffer.from(page.content[0]?.resource?.blob ?? '', 'base64'))
+    const facts = factsOf(page) as { next?: { arguments: { offset: number } } }
+    offset = facts.next?.arguments.offset
+  }
+  return Buffer.concat(pages)
+}
+
+/** A PDF of pages with one line each. */
+function pdf(lines: string[], extra = ''): Buffer {
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Kids [${lines.map((_, index) => `${4 + index * 2} 0 R`).join(' ')}] /Count ${lines.length} >>`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    ...lines.flatMap((line, index) => {
+      const stream = `BT /F1 24 Tf 72 700 Td (${line}) Tj ET`
+      return [
+        `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents ${5 + index * 2} 0 R >>`,
+        `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
+      ]
+    }),
+  ]
+  let body = '%PDF-1.4\n'
+  const offsets = objects.map((object, index) => {
+    const at = body.length
+    body += `${index + 1} 0 obj\n${object}\nendobj\n`
+    return at
+  })
+  const xref = body.length
+  body += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')}`
+  return Buffer.from(
+    `${body}trailer\n<< /Size ${objects.length + 1} /Root 1 0 R ${extra}>>\nstartxref\n${xref}\n%%EOF\n`,
+    'latin1',
+  )
+}
+
+it('MD-01 a small image is shown as it is, by its content and not its name', async () => {
+  const png = await sharp({ create: { width: 40, height: 30, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer()
+  put('lies.jpg', png)
+  const shown = await show('lies.jpg')
+  expect(shown.content[0]).toMatchObject({ type: 'image', mimeType: 'image/png' })
+  expect(imageIn(shown).equals(png)).toBe(true)
+  expect(factsOf(shown)).toMatchObject({ type: 'image/png', width: 40, height: 30, bytes: png.length })
+})
+
+it('MD-01 FC-R08 a large image is scaled down and says so; its original is kept, paged, and shown again by its reference', async () => {
+  const noise = Buffer.alloc(2000 * 1500 * 3, 0).map((_, index) => (index * 7919) % 251)
+  const original = await sharp(noise, { raw: { width: 2000, height: 1500, channels: 3 } })
+    .png({ compressionLevel: 0 })
+    .toBuffer()
+  put('large.png', original)
+  const shown = await show('large.png')
+  const image = imageIn(shown)
+  expect(image.length).toBeLessThanOrEqual(1_048_576)
+  const made = await sharp(image).metadata()
+  expect(Math.max(made.width, made.height)).toBeLessThanOrEqual(1568)
+  expect(textOf(shown)).toContain('2000 × 1500')
+  expect(textOf(shown)).toContain(`${made.width} × ${made.height}`)
+  const { operation_id } = operationOf(shown)
+  put('large.png', 'gone')
+  expect((await paged(operation_id, 2)).equals(original)).toBe(true)
+  const reference = factsOf(shown).original as string
+  expect(reference).toBe(`kiki-file://${operation_id}/2`)
+  expect(factsOf(await show(reference))).toMatchObject({ width: 2000, height: 1500 })
+  const other = await connectClient(host, await host.connection({ tools: ['media'] }), 'v2 auto')
+  const otherSession = await host.session(await host.connection({ tools: ['media'] }))
+  expect(otherSession).not.toBe(session)
+  const second = await connectClient(host, connection, 'v2 auto', { session: await host.session(connection) })
+  const foreign = await second.call('ReadMedia', { path: reference })
+  const unknown = await second.call('ReadMedia', { path: reference.replace(operation_id, 'op_000000000000') })
+  expect(textOf(foreign).replace(reference, 'X')).toBe(textOf(unknown).replace(/kiki-file:\S+/, 'X'))
+  await second.close()
+  await other.close()
+})
+
+it('MD-01 a turned photograph is shown upright and without its place', async () => {
+  const photo = await sharp({ create: { width: 60, height: 20, channels: 3, background: 'blue' } })
+    .withExif({ IFD0: { ImageDescription: 'secret place' } })
+    .withMetadata({ orientation: 6 })
+    .jpeg()
+    .toBuffer()
+  put('turned.jpg', photo)
+  const shown = await show('turned.jpg')
+  expect(factsOf(shown)).toMatchObject({ width: 20, height: 60 })
+  const made = await sharp(imageIn(shown)).metadata()
+  expect([made.width, made.height, made.orientation ?? 1, made.exif]).toEqual([20, 60, 1, undefined])
+})
+
+it('MD-01 hostile images are refused, and the host goes on', async () => {
+  const bomb = await sharp({ create: { width: 16_000, height: 16_000, channels: 3, background: 'white' } })
+    .png({ compressionLevel: 9 })
+    .toBuffer()
+  put('bomb.png', bomb)
+  expect(textOf(await show('bomb.png'))).toMatch(/^(too_large|invalid_arguments): bomb\.png cannot be shown/)
+  put('torn.png', bomb.subarray(0, bomb.length / 2))
+  expect(textOf(await show('torn.png'))).toMatch(/cannot be shown/)
+  put('not.png', Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100, 7)]))
+  expect(textOf(await show('not.png'))).toMatch(/^invalid_arguments: not\.png cannot be shown/)
+  put(
+    'draw.svg',
+    '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><image href="file:///etc/passwd"/><rect width="10" height="10" fill="red"/></svg>',
+  )
+  expect((await show('draw.svg')).content[0]).toMatchObject({ type: 'image', mimeType: 'image/png' })
+})
+
+it('FI-05 MD-01 a PDF is text by pages, and images on request; encrypted, broken and missing pages are named', async () => {
+  put('doc.pdf', pdf(['Hello first', 'Hello second', 'Hello third']))
+  const whole = await show('doc.pdf')
+  expect(textOf(whole)).toMatch(
+    /\[page 1 of 3\]\nHello first\n\n\[page 2 of 3\]\nHello second\n\n\[page 3 of 3\]\nHello third/,
+  )
+  expect(factsOf(whole)).toMatchObject({ pages: 3 })
+  expect(textOf(await client.call('Read', { path: 'doc.pdf' }))).toContain('[page 2 of 3]\nHello second')
+  const some = await show('doc.pdf', { pages: '2-3' })
+  expect(textOf(some)).not.toContain('first')
+  const images = await show('doc.pdf', { pages: '1-2', as: 'images' })
+  expect(images.content.map(({ type }) => type)).toEqual(['image', 'image', 'text'])
+  const page = await sharp(imageIn(images)).stats()
+  // Something is written on white paper.
+  expect(page.channels[0]?.min).toBeLessThan(100)
+  expect(page.channels[0]?.mean).toBeGreaterThan(200)
+  expect(textOf(await show('doc.pdf', { pages: '9' }))).toMatch(/^invalid_arguments: .*there is no page 9/)
+  put('broken.pdf', '%PDF-1.4\nnothing\n')
+  expect(textOf(await show('broken.pdf'))).toMatch(/^invalid_arguments: broken\.pdf cannot be shown/)
+  put(
+    'locked.pdf',
+    pdf(
+      ['x'],
+      '/Encrypt << /Filter /Standard /V 1 /R 2 /O (12345678901234567890123456789012) /U (12345678901234567890123456789012) /P -4 >> /ID [(a) (b)] ',
+    ),
+  )
+  expect(textOf(await show('locked.pdf'))).toMatch(/^invalid_arguments: .*encrypted/)
+})
+
+it('MD-01 audio is audio, other files are resources, text is for Read, and what is no regular file is named', async () => {
+  const wav = Buffer.concat([Buffer.from('RIFF\x24\0\0\0WAVEfmt ', 'latin1'), Buffer.alloc(40)])
+  put('a.wav', wav)
+  expect((await show('a.wav')).content[0]).toMatchObject({
+    type: 'audio',
+    mimeType: 'audio/wav',
+    data: wav.toString('base64'),
+  })
+  const zip = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), Buffer.alloc(3_000_000, 5)])
+  put('big.zip', zip)
+  const big = await show('big.zip')
+  expect(textOf(big)).toContain('3000004 bytes of media are left out here')
+  expect((await paged(operationOf(big).operation_id, 0)).equals(zip)).toBe(true)
+  put('t.txt', 'text')
+  expect(textOf(await show('t.txt'))).toMatch(/looks like text\. Read shows it/)
+  execFileSync('mkfifo', [join(host.workspace, 'fifo')])
+  expect((await show('fifo')).isError).toBe(true)
+  expect(readFileSync(join(host.workspace, 'a.wav')).equals(wav)).toBe(true)
+})
