@@ -24,7 +24,9 @@ const node = (file, ...args) =>
 try {
   const vars = ['--var', `kiki=${join(root, 'dist/main.js')}`, '--var', `rg=${rgPath}`]
   if (peers !== undefined) vars.push('--var', `peers=${peers}`)
-  const measures = given.includes('--measures') ? [] : ['--measures', 'tools,cold,read,page,edit,shell,glob,grep,conc,idle']
+  const measures = given.includes('--measures')
+    ? []
+    : ['--measures', 'tools,cold,read,page,edit,shell,glob,grep,conc,idle']
   const rounds = given.includes('--rounds') ? [] : ['--rounds', '5', '--block', '300']
   const status = node(
     'bench/bench.mjs',

@@ -33,6 +33,7 @@ async function main() {
     over.abort()
     open.watcher?.kill()
     await open.client?.close()
+    await open.operator?.close()
     await kikiIn(base)('stop')
     await rm(base, { recursive: true, force: true })
   }
@@ -60,7 +61,9 @@ async function story(base, open) {
   await repeat(assistant.client, session, workspace)
   await stayInside(assistant.client, session)
   await record(owner, session)
-  await beAsked(assistant.client, owner, connection, workspace, open)
+  const asked = await beAsked(assistant.client, owner, connection, workspace, open)
+  await takeBack(owner, asked, workspace)
+  await runCommands(owner, join(base, 'home'), workspace, open)
   await revoke(assistant, owner, connection, session, workspace)
   say('\nThat was all of it: granted, asked about, recorded, at most once, and over when you said so.')
 }
@@ -275,6 +278,7 @@ async function beAsked(client, owner, connection, workspace, open) {
     entries.some((one) => one.error_code === 'approval_denied'),
     'the audit log tells of the denial',
   )
+  return session
 }
 
 async function record(owner, session) {
@@ -288,6 +292,63 @@ async function record(owner, session) {
       .reverse()
       .join('\n'),
   )
+}
+
+async function takeBack(owner, session, workspace) {
+  step('You change your mind about the cake', 'kiki undo ext_…')
+  const done = await owner('undo', session)
+  const menu = await readFile(join(workspace, 'menu.md'), 'utf8')
+  check(menu.includes('Cake: 4.00') && menu.includes('Tea, green: 3.50'), 'the cake costs what it did, the tea stays')
+  check(done.undone.length === 1, 'one change is taken back')
+  tell('what that session changed is taken back: the cake costs 4.00 again')
+}
+
+/** Commands: another connection, which may run them. Confined where a sandbox works; the story says which it was. */
+async function runCommands(owner, home, workspace, open) {
+  step('Another assistant may run commands', 'kiki connections add --preset operator …')
+  const options = ['--preset', 'operator', '--ceiling', 'full', '--sandbox', 'preferred']
+  const made = await owner('connections', 'add', '--name', 'Demo operator', ...options)
+  const { session_ref: session } = await owner('sessions', 'create', '--connection', made.id, '--workspace', workspace)
+  const { client } = await connect(made.id, home)
+  open.operator = client
+  tell(`its commands run ${made.commands}`)
+  let last = 0
+  const use = (name, args) =>
+    call(client, name, { ...args, _kiki: { session_ref: session, idempotency_key: `command-${++last}` } })
+
+  step('It runs a command', 'Bash wc -l *.md')
+  const counted = await use('Bash', { command: 'wc -l *.md' })
+  check(counted._meta?.['kiki/result']?.exit_code === 0 && textOf(counted).includes('menu.md'), 'the command has run')
+  quote(textOf(counted))
+
+  step('It starts a server, and asks it', 'Bash in the background, then another Bash')
+  const server =
+    "require('node:http').createServer((q, s) => s.end('Welcome')).listen(0, '127.0.0.1', function () { console.log('open on port', this.address().port) })"
+  const started = await use('Bash', { command: `node -e "${server}"`, background: true })
+  const { process_id } = started._meta['kiki/result']
+  let output = ''
+  for (let cursor = 0; !output.includes('port'); ) {
+    const page = (await use('ProcessOutput', { process_id, cursor, wait_ms: 5000 }))._meta['kiki/result']
+    check(page.status === 'running', 'the server runs')
+    output += page.text
+    cursor = page.cursor
+  }
+  const port = /port (\d+)/.exec(output)[1]
+  const asked = await use('Bash', {
+    command: `node -e "fetch('http://127.0.0.1:${port}/').then((r) => r.text()).then(console.log)"`,
+  })
+  check(textOf(asked).startsWith('Welcome'), 'the server answers the next command')
+  tell('the server runs on, and answers the next command: Welcome')
+
+  step('You see it, and end it', 'kiki processes stop …')
+  const { processes } = await owner('processes', 'list')
+  check(
+    processes.some((one) => one.id === process_id && one.status === 'running'),
+    'you see the server',
+  )
+  const stopped = await owner('processes', 'stop', process_id)
+  check(stopped.status === 'ended', 'the server is ended')
+  tell('it is ended, with everything that it had started')
 }
 
 async function revoke({ client, lastWords }, owner, connection, session, workspace) {

@@ -26,7 +26,7 @@ async function demo(env: Record<string, string> = {}) {
   return { out, err, code: code as number | null, ms: performance.now() - began }
 }
 
-it('PK-02 the demo lists, resumes, reads, searches, edits, repeats, is refused, asks, is denied, is revoked, and leaves nothing', async () => {
+it('PK-02 the demo lists, resumes, reads, searches, edits, repeats, is refused, asks, is denied, undone, runs commands, is revoked, and leaves nothing', async () => {
   const { out, err, code, ms } = await demo()
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(ms).toBeLessThan(30_000)
@@ -49,6 +49,11 @@ it('PK-02 the demo lists, resumes, reads, searches, edits, repeats, is refused, 
     'You open a terminal for it',
     'You approve it, once',
     'You deny another, with a word to the assistant',
+    'You change your mind about the cake',
+    'Another assistant may run commands',
+    'It runs a command',
+    'It starts a server, and asks it',
+    'You see it, and end it',
     'You have seen enough',
   ])
   expect(out).toContain('| 4\tTea, green: 3.20')
@@ -57,6 +62,7 @@ it('PK-02 the demo lists, resumes, reads, searches, edits, repeats, is refused, 
   expect(out).toContain('path_denied: ')
   expect(out).toContain('| +Cake: 4.20')
   expect(out).toContain('approval_denied: ')
+  expect(out).toContain('answers the next command: Welcome')
   expect(out).toMatch(/\| kiki mcp: .*revoked/)
   expect(readdirSync(temporary)).toEqual([])
   const pid = Number(/it runs as process (\d+)/.exec(out)?.[1])

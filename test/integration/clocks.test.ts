@@ -121,6 +121,26 @@ it.each([
   expect(codeOf(await write((await client(await connection())).client, 'late'))).toBeUndefined()
 })
 
+it.each([HOUR, -HOUR])(
+  'FC-H02 SH-01 GU-44 a step of %i ms ends no command before its time, and keeps none beyond it',
+  async (step) => {
+    await start()
+    const made = await api<{ id: string }>('POST', '/api/connections', {
+      name: 'commands',
+      grant: { tools: ['shell'], ceiling: 'full', allow_commands: true, sandbox: 'off' },
+    })
+    const { client: one } = await client(made.id)
+    const run = (command: string, timeout_ms: number, key: string) =>
+      one.call('Bash', { command, timeout_ms, _kiki: { idempotency_key: key } })
+    const fine = run('echo begun; while [ ! -e go ]; do sleep 0.02; done; echo done', 60_000, 'fine')
+    const late = run('sleep 900', 2000, 'late')
+    await move('wall', step)
+    writeFileSync(join(workspace, 'go'), '')
+    expect(textOf(await fine)).toMatch(/^begun\ndone\n/)
+    expect(codeOf(await late)).toBe('timeout')
+  },
+)
+
 it.each([HOUR, -HOUR])('GU-44 a host that starts with its wall clock %i ms off runs nothing again', async (wrong) => {
   await start()
   const id = await connection()

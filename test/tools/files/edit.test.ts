@@ -54,7 +54,7 @@ async function refused(content: string | Buffer, old: string, fresh: string, mor
 }
 
 describe('Edit: what is written', () => {
-  it('FI-07 text is literal: $$, $&, $`, \\n and \\1 mean themselves (FC-E01, FC-E06)', async () => {
+  it('FI-07 FC-E01 FC-E06 text is literal: $$, $&, $`, \\n and \\1 mean themselves', async () => {
     expect(await edited('Price: PLACEHOLDER\n', 'PLACEHOLDER', '$$100 USD')).toBe('Price: $$100 USD\n')
     const lines = 'line\n'.repeat(199)
     expect(await edited(`${lines}END\n`, 'END', 'cost $`5')).toBe(`${lines}cost $\`5\n`)
