@@ -6,7 +6,6 @@ import { openAuditFiles } from './audit/head-file.js'
 import { adopt, type GateDeps, runClaimed } from './calls/call-tool.js'
 import { createScripts } from './calls/command.js'
 import { createRateLimit } from './calls/rate.js'
-import { dataFolder } from './config/data-folder.js'
 import { durationMs } from './config/duration.js'
 import { environment } from './config/environment.js'
 import type { HomePaths } from './config/home.js'
@@ -35,7 +34,6 @@ import { createProcesses, launcherCommand, launcherFile } from './processes/proc
 import { createSandboxNetwork } from './sandbox/network.js'
 import { createSandboxes } from './sandbox/sandboxes.js'
 import { createSessions } from './sessions/sessions.js'
-import { createWorktrees } from './sessions/worktrees.js'
 import type { OnCommit } from './store/commits.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
@@ -112,11 +110,6 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
   const sessions = createSessions({ store, clock, connections, profiles: () => settings.current().profiles, fence })
-  const processes = createProcesses({ dir: paths.run, log, env: environment() })
-  const worktrees = createWorktrees({
-    ...{ store, clock, sessions, fence, processes, env: environment() },
-    dataFolder: dataFolder(environment(), process.platform),
-  })
   const outputs = createOutputs({ dir: paths.output, limits: () => outputLimits(settings.current()), log })
   const operations = createOperations({ store, audit, clock, events, log, bootId, outputs })
   const lifecycle = createLifecycle({
@@ -129,13 +122,13 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     operations,
     changesFolder: paths.changes,
     outputs,
-    worktrees,
   })
   const approvals = createApprovals({
     ...{ store, audit, clock, events, log, operations, rules },
     expiry: () => durationMs(settings.current().approvals.expiry),
     dispatch: (row) => runClaimed(gate, row),
   })
+  const processes = createProcesses({ dir: paths.run, log, env: environment() })
   const children = createChildRecords({ store, clock })
   const background = createBackground({ store, outputs, clock, log })
   const network = createSandboxNetwork(log)
@@ -178,7 +171,7 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   }
   return {
     ...{ fence, rules, settings, connections, sessions, operations, lifecycle, approvals, processes, gate },
-    ...{ outputs, children, sandboxes, background, worktrees },
+    ...{ outputs, children, sandboxes, background },
   }
 }
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { MODES } from '../policy/modes.js'
 import { type CommandContext, confirm, nextCommand, ownerOf, withExample, yoloNote } from './context.js'
-import { facts, printable, table, textOf } from './output.js'
+import { facts, table, textOf } from './output.js'
 import { resultOf } from './owner-client.js'
 import { wholeNumber } from './values.js'
 
@@ -12,7 +12,6 @@ interface NewSession {
   mode?: string
   profile?: string
   title?: string
-  worktree?: string
 }
 
 /** `kiki sessions …` (CL-06, CL-07). */
@@ -39,31 +38,24 @@ function createCommand(sessions: Command, { output }: CommandContext): void {
     )
     .option('--profile <name>', 'a profile of config.toml')
     .option('--title <title>', 'a title of 1 to 200 characters')
-    .option('--worktree <branch>', 'work in a new git worktree of the workspace, on this branch')
     .action(async ({ workspace, ...given }: NewSession, command: Command) => {
-      const { connection, mode, profile, title, worktree } = given
+      const { connection, mode, profile, title } = given
       const json = {
         connection,
         workspace: resolve(workspace),
         ...(mode !== undefined && { mode }),
         ...(profile !== undefined && { profile }),
         ...(title !== undefined && { title }),
-        ...(worktree !== undefined && { worktree }),
       }
       const made = await resultOf(ownerOf(command).api.sessions.$post({ json }))
       await output.result(made, () => {
         const client = `--client ${made.connection} --session ${made.session_ref}`
         const next = `Next: ${nextCommand(command, `connect NAME-OF-CLIENT ${client}`)}`
-        const { connection_status: _, notes, ...shown } = made
-        const said = [...notes.map((note) => printable(note)), ...yoloNote(mode), next]
-        return [facts({ ...shown, status: statusOf(made) }, output.columns), ...said].join('\n')
+        const { connection_status: _, ...shown } = made
+        return [facts({ ...shown, status: statusOf(made) }, output.columns), ...yoloNote(mode), next].join('\n')
       })
     })
-  withExample(
-    create,
-    'kiki sessions create --connection client_01 --workspace ~/code/app --mode manual',
-    'kiki sessions create --connection client_01 --workspace ~/code/app --worktree feature/search',
-  )
+  withExample(create, 'kiki sessions create --connection client_01 --workspace ~/code/app --mode manual')
 }
 
 function listCommand(sessions: Command, { output }: CommandContext): void {
@@ -128,16 +120,10 @@ function closeCommand(sessions: Command, { output }: CommandContext): void {
     const closed = await resultOf(ownerOf(command).api.sessions[':ref'].close.$post({ param: { ref } }))
     await output.result(
       closed,
-      () =>
-        `${ref} is ${closed.status}; ${closed.cancelled} unfinished operations were cancelled.${worktreeWords(closed)}`,
+      () => `${ref} is ${closed.status}; ${closed.cancelled} unfinished operations were cancelled.`,
     )
   })
   withExample(close, 'kiki sessions close ext_01')
-}
-
-/** What became of the session's worktree (SE-10). */
-function worktreeWords(done: { worktree?: { says: string } }): string {
-  return done.worktree === undefined ? '' : `\n${printable(done.worktree.says)}.`
 }
 
 function deleteCommand(sessions: Command, context: CommandContext): void {
@@ -145,7 +131,7 @@ function deleteCommand(sessions: Command, context: CommandContext): void {
   remove.option('--yes', 'do not ask').action(async (ref: string, flags: { yes?: boolean }, command: Command) => {
     await confirm(context, flags, `Deleting session ${ref} with its results`)
     const done = await resultOf(ownerOf(command).api.sessions[':ref'].$delete({ param: { ref } }))
-    await context.output.result(done, () => `${ref} is deleted.${worktreeWords(done)}`)
+    await context.output.result(done, () => `${ref} is deleted.`)
   })
   withExample(remove, 'kiki sessions delete ext_01 --yes')
 }

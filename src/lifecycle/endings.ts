@@ -8,7 +8,6 @@ import { endRow } from '../operations/end-row.js'
 import type { Operations } from '../operations/operations.js'
 import type { Outputs } from '../processes/output/outputs.js'
 import type { Sessions } from '../sessions/sessions.js'
-import type { Released, Worktrees } from '../sessions/worktrees.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import { removeJournal } from '../workspace/journal.js'
@@ -24,7 +23,6 @@ export interface LifecycleDeps {
   /** Where earlier content of changed files is kept. */
   changesFolder: string
   outputs: Pick<Outputs, 'remove'>
-  worktrees: Pick<Worktrees, 'release'>
 }
 
 interface Filter {
@@ -162,7 +160,7 @@ export function createLifecycle(deps: LifecycleDeps) {
     },
 
     /** Ends a session: unfinished work is cancelled, records stay (SE-08). */
-    async closeSession(ref: string): Promise<{ cancelled: number; worktree?: Released }> {
+    async closeSession(ref: string): Promise<{ cancelled: number }> {
       const session = sessions.require(ref)
       const rows = await store.commits.vital(() => {
         store.sessions.close(ref, clock.now())
@@ -171,14 +169,13 @@ export function createLifecycle(deps: LifecycleDeps) {
       })
       await stopWork({ sessionRef: ref }, 'The session was closed.')
       await sessionEvent(session.connectionId, ref)
-      const worktree = await deps.worktrees.release(ref)
-      return { cancelled: rows.length, ...(worktree === undefined ? {} : { worktree }) }
+      return { cancelled: rows.length }
     },
 
     /** Closes and removes a session with its operations, results and saved texts (SE-14). */
-    async deleteSession(ref: string): Promise<{ worktree?: Released }> {
+    async deleteSession(ref: string): Promise<void> {
       const session = sessions.require(ref)
-      const { worktree } = await this.closeSession(ref)
+      await this.closeSession(ref)
       const removed = await store.commits.durable(() => {
         const ids = store.operations.idsOfSession(ref)
         store.operations.removeSession(ref)
@@ -192,7 +189,6 @@ export function createLifecycle(deps: LifecycleDeps) {
         await pause()
       }
       await sessionEvent(session.connectionId, ref)
-      return worktree === undefined ? {} : { worktree }
     },
 
     /** Ends all work before the host stops; what waits for the owner goes on waiting (AP-02). */

@@ -14,7 +14,6 @@ import type { Operations } from '../operations/operations.js'
 import type { Background } from '../processes/background.js'
 import type { Sandboxes } from '../sandbox/sandboxes.js'
 import type { Sessions } from '../sessions/sessions.js'
-import type { Worktrees } from '../sessions/worktrees.js'
 import type { Store } from '../store/store.js'
 import type { OwnerAuth } from './auth.js'
 
@@ -34,7 +33,6 @@ export interface OwnerDeps {
   credentials: Credentials
   background: Background
   sandboxes: Pick<Sandboxes, 'engine'>
-  worktrees: Worktrees
   /** What the owner's own calls run with. */
   gate: GateDeps
   audit: Audit

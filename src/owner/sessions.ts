@@ -2,7 +2,6 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { jsonBody } from '../http/json-body.js'
 import { changedSessionSchema, newSessionSchema, type Session } from '../sessions/sessions.js'
-import { currentBranch } from '../workspace/git.js'
 import type { OwnerEnv } from './auth.js'
 import { time } from './connections.js'
 import type { OwnerDeps } from './deps.js'
@@ -14,9 +13,6 @@ const listQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(100),
   offset: z.coerce.number().int().min(0).default(0),
 })
-
-/** With `worktree`, the name of a branch, the session works in a worktree of its own (SE-10). */
-const newSession = newSessionSchema.extend({ worktree: z.string().min(1).max(200).optional() })
 
 /** `/sessions`: made, changed, closed and deleted by the owner (CL-06, CL-07, SE-14). */
 export function sessionRoutes(deps: OwnerDeps) {
@@ -37,12 +33,9 @@ export function sessionRoutes(deps: OwnerDeps) {
       const next = found.length > limit ? { next_offset: offset + limit } : {}
       return c.json({ sessions: found.slice(0, limit).map(sessionView), ...next }, 200)
     })
-    .post('/', jsonBody(newSession), async (c) => {
-      const { worktree, ...input } = c.req.valid('json')
-      if (worktree === undefined) return c.json({ ...sessionView(await deps.sessions.create(input)), notes: [] }, 200)
-      const { session, notes } = await deps.worktrees.createSession(input, worktree)
-      return c.json({ ...sessionView(session), notes }, 200)
-    })
+    .post('/', jsonBody(newSessionSchema), async (c) =>
+      c.json(sessionView(await deps.sessions.create(c.req.valid('json'))), 200),
+    )
     .get('/:ref', (c) => {
       const session = deps.sessions.require(c.req.param('ref'))
       const texts = deps.store.savedTexts.ofSession(session.ref).map((text) => ({
@@ -60,12 +53,12 @@ export function sessionRoutes(deps: OwnerDeps) {
       c.json(sessionView(await deps.sessions.change(c.req.param('ref'), c.req.valid('json'))), 200),
     )
     .post('/:ref/close', async (c) => {
-      const done = await deps.lifecycle.closeSession(c.req.param('ref'))
-      return c.json({ ...sessionView(deps.sessions.require(c.req.param('ref'))), ...done }, 200)
+      const { cancelled } = await deps.lifecycle.closeSession(c.req.param('ref'))
+      return c.json({ ...sessionView(deps.sessions.require(c.req.param('ref'))), cancelled }, 200)
     })
     .delete('/:ref', async (c) => {
-      const done = await deps.lifecycle.deleteSession(c.req.param('ref'))
-      return c.json({ deleted: c.req.param('ref'), ...done }, 200)
+      await deps.lifecycle.deleteSession(c.req.param('ref'))
+      return c.json({ deleted: c.req.param('ref') }, 200)
     })
 }
 
@@ -78,7 +71,6 @@ function fields(session: Session) {
     mode: session.mode,
     profile: session.profile,
     status: session.status,
-    branch: currentBranch(session.workspace) ?? null,
     created_at: time(session.createdAt),
     last_activity: time(session.lastActivityAt),
   }

@@ -17,7 +17,6 @@ import { processTable } from './processes.js'
 import { resultTable } from './results.js'
 import { savedTextTable } from './saved-texts.js'
 import { sessionTable } from './sessions.js'
-import { worktreeTable } from './worktrees.js'
 
 export interface Store {
   db: Database
@@ -37,7 +36,6 @@ export interface Store {
   audit: ReturnType<typeof auditTable>
   children: ReturnType<typeof childTable>
   processes: ReturnType<typeof processTable>
-  worktrees: ReturnType<typeof worktreeTable>
   close(): void
 }
 
@@ -65,7 +63,6 @@ export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) =>
     audit: auditTable(db),
     children: childTable(db),
     processes: processTable(db),
-    worktrees: worktreeTable(db),
     close() {
       try {
         commits.flush()

@@ -47,8 +47,6 @@ export async function openCore() {
     operations,
     changesFolder,
     outputs,
-    // No session of these tests has one.
-    worktrees: { release: () => Promise.resolve(undefined) },
   })
   const { connection } = await connections.create({
     name: 'test',
