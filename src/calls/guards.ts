@@ -1,10 +1,10 @@
-import { lstatSync, readdirSync } from 'node:fs'
+import { type Dirent, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config/schema.js'
 import type { Connection } from '../grants/connections.js'
 import { KikiError } from '../lib/errors.js'
 import type { ParsedScript } from '../policy/commands/types.js'
-import { isGuarded, isGuardedName, type SecretNames, secretNames } from '../policy/guards.js'
+import { isGuarded, type SecretNames, secretNames } from '../policy/guards.js'
 import type { Target } from '../policy/rules.js'
 import type { Tool } from '../tools/tool.js'
 import type { Workspace } from '../workspace/workspace.js'
@@ -23,11 +23,11 @@ export interface GuardInput {
   script: ParsedScript | undefined
   connection: Connection
   config: Config
+  workspace: Workspace
 }
 
-/** Entries of a folder that are looked at, and how deep, for something guarded in it. */
-const MAX_ENTRIES = 5000
-const MAX_DEPTH = 6
+/** Entries of a folder that are looked at for something guarded in it; a larger one is asked about for its size. */
+const MAX_ENTRIES = 20_000
 
 /** Whether a tool shows or carries the content of the files that it names or finds. */
 export function showsContent({ name, countsAs = [] }: Pick<Tool, 'name' | 'countsAs'>): boolean {
@@ -39,22 +39,26 @@ export function secretsOf({ permission }: Config): SecretNames {
   return secretNames({ more: permission.secret_files, less: permission.not_secret_files })
 }
 
-export function guardsOf({ tool, script, connection, config }: GuardInput, targets: readonly Target[]): Guards {
+/**
+ * @param targets what the arguments name.
+ * @param recorded what only the session's record names.
+ */
+export function guardsOf(
+  { tool, script, connection, config, workspace }: GuardInput,
+  targets: readonly Target[],
+  recorded: readonly Target[] = [],
+): Guards {
   const network = networkGuard(tool, script, connection.grant)
   if (network !== undefined) return { guard: network }
+  const all = [...targets, ...recorded]
   if (tool.effect === 'write') {
-    const found = targets.find((target) => isGuarded(target.given) || isGuarded(target.real))
-    const inside = found === undefined ? targets.map(guardedWithin).find((path) => path !== undefined) : undefined
-    const place = found?.given ?? inside
-    if (place !== undefined) {
-      return {
-        guard: `"${place}" can make git, a shell, an editor or Kiki run something: changing it is always asked about.`,
-      }
-    }
+    const found = all.find((target) => isGuardedHere(workspace, target.given) || isGuardedHere(workspace, target.real))
+    const guard = found === undefined ? guardWithin(workspace, targets) : changesGuarded(found.given)
+    if (guard !== undefined) return { guard }
   }
   if (!showsContent(tool)) return {}
   const secrets = secretsOf(config)
-  const secret = targets.find(({ given, real }) => secrets.has(given) || secrets.has(real))?.given
+  const secret = all.find(({ given, real }) => secrets.has(given) || secrets.has(real))?.given
   if (secret === undefined) return {}
   return {
     secret,
@@ -62,26 +66,34 @@ export function guardsOf({ tool, script, connection, config }: GuardInput, targe
   }
 }
 
-/** Something guarded in a folder that is deleted or moved as a whole. */
-function guardedWithin({ real, tree }: Target): string | undefined {
-  if (tree !== true || lstatSync(real, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined
-  let folders = [real]
+function isGuardedHere({ roots }: Pick<Workspace, 'roots'>, path: string): boolean {
+  const root = roots.find((one) => path === one || path.startsWith(`${one}/`))
+  return isGuarded(path, root)
+}
+
+function changesGuarded(path: string): string {
+  return `"${path}" can make git, a shell, an editor or Kiki run something: changing it is always asked about.`
+}
+
+/** About something guarded in a folder that is deleted or moved as a whole, at any depth. */
+function guardWithin(workspace: Workspace, targets: readonly Target[]): string | undefined {
+  const folders = targets.filter(({ tree }) => tree === true).map(({ real }) => real)
   let seen = 0
-  for (let depth = 0; depth < MAX_DEPTH && folders.length > 0; depth++) {
-    const next: string[] = []
-    for (const folder of folders) {
-      for (const entry of entriesOf(folder)) {
-        if (isGuardedName(entry.name)) return join(folder, entry.name)
-        if (++seen > MAX_ENTRIES) return undefined
-        if (entry.isDirectory()) next.push(join(folder, entry.name))
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of entriesOf(folder)) {
+      const path = join(folder, entry.name)
+      if (isGuardedHere(workspace, path)) return changesGuarded(path)
+      if (++seen > MAX_ENTRIES) {
+        return `More than ${MAX_ENTRIES} entries are in it, too many to look for what git, a shell, an editor or Kiki runs.`
       }
+      if (entry.isDirectory()) folders.push(path)
     }
-    folders = next
   }
   return undefined
 }
 
-function entriesOf(folder: string) {
+function entriesOf(folder: string): Dirent[] {
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return []
   try {
     return readdirSync(folder, { withFileTypes: true })
   } catch {
@@ -91,19 +103,41 @@ function entriesOf(folder: string) {
 }
 
 /**
+ * Guarded places are kept from a tool that writes, but for those that the owner was asked about: where a path is used too, so
+ * that a name swapped after the decision leads to none (PA-05).
+ * @param asked none where the call did not have to be asked about.
+ */
+export function keepGuarded(workspace: Workspace, asked: readonly Target[]): void {
+  refuseAlso(workspace, (path) => {
+    if (!isGuardedHere(workspace, path) || asked.some((target) => covers(target, path))) return undefined
+    return new KikiError('permission_denied', `${changesGuarded(path)} This call was not asked about for it.`, {
+      hint: 'Name this very path, or for an undo the operation: then the owner is asked.',
+      data: { setting: 'guard' },
+    })
+  })
+}
+
+function covers({ real, tree }: Target, path: string): boolean {
+  return path === real || (tree === true && path.startsWith(`${real}/`))
+}
+
+/**
  * Files that look like secrets are kept from a tool that shows content, but for those that its arguments name: about these the
  * owner was asked. It holds where a path is used too: in searches, through links, after a swap (PA-06).
  */
 export function keepSecrets(workspace: Workspace, config: Config, named: readonly Target[]): void {
   const secrets = secretsOf(config)
   const allowed = new Set(named.map(({ real }) => real))
-  const before = workspace.refuses
-  workspace.refuses = (path) => {
-    const refused = before?.(path)
-    if (refused !== undefined || allowed.has(path) || !secrets.has(path)) return refused
+  refuseAlso(workspace, (path) => {
+    if (allowed.has(path) || !secrets.has(path)) return undefined
     return new KikiError('permission_denied', `"${path}" looks like a secret, and is not shown unasked.`, {
       hint: 'Read it by this very path: then the owner is asked.',
       data: { setting: 'permission.secret_files' },
     })
-  }
+  })
+}
+
+function refuseAlso(workspace: Workspace, refuses: NonNullable<Workspace['refuses']>): void {
+  const before = workspace.refuses
+  workspace.refuses = (path) => before?.(path) ?? refuses(path)
 }

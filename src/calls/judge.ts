@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.js'
 import type { Connection } from '../grants/connections.js'
 import { KikiError } from '../lib/errors.js'
 import { canonicalJson, sha256 } from '../lib/json.js'
+import { createSessionChanges } from '../operations/changes.js'
 import type { ParsedScript } from '../policy/commands/types.js'
 import { type Decision, type DecisionInput, decide } from '../policy/decide.js'
 import { parseMode } from '../policy/modes.js'
@@ -16,10 +17,10 @@ import { resolvePath } from '../workspace/files.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
 import { classesOfCommand, commandMatcher, prefixesOf } from './command.js'
-import { guardsOf, keepSecrets, secretsOf, showsContent } from './guards.js'
+import { guardsOf, keepGuarded, keepSecrets, secretsOf, showsContent } from './guards.js'
 import { checkProfile } from './steps.js'
 
-export type JudgeDeps = Pick<GateDeps, 'rules' | 'approvals' | 'config'>
+export type JudgeDeps = Pick<GateDeps, 'rules' | 'approvals' | 'config' | 'store' | 'changesFolder'>
 
 export interface JudgeInput {
   tool: Omit<Tool, 'run'>
@@ -57,13 +58,17 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
   const subject = subjectOf(input)
   Object.assign(facts, { rules, subject })
   if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
-  const { guard, secret } = guardsOf({ tool, script, connection, config: deps.config() }, subject.targets)
+  const config = deps.config()
+  const recorded = recordedTargets(deps, input)
+  const { guard, secret } = guardsOf({ tool, script, connection, config, workspace }, subject.targets, recorded)
   if (guard !== undefined) facts.guard = guard
   if (secret !== undefined) facts.secret = secret
   enforceBelow(workspace, rules, subject)
-  if (content) keepSecrets(workspace, deps.config(), secret === undefined ? [] : subject.targets)
+  const asked = guard === undefined ? [] : [...subject.targets, ...recorded]
+  if (tool.effect === 'write') keepGuarded(workspace, asked)
+  if (content) keepSecrets(workspace, config, asked)
   const decision = { ...decide(facts), ...(script === undefined ? {} : { classes: script.classes }) }
-  const places = subject.targets.map(({ real }) => real)
+  const places = [...subject.targets, ...recorded].map(({ real }) => real)
   if (decision.kind !== 'ask') return { decision, places }
   const kinds = kindsOf(subject, script && prefixesOf(script))
   const question = { decision, kinds, definition: definitionHash(tool), places }
@@ -88,6 +93,18 @@ function namesSecret(config: Config, { tool, args, workspace }: JudgeInput): boo
   if (!showsContent(tool)) return false
   const secrets = secretsOf(config)
   return (tool.targets?.(args) ?? []).some(({ path }) => secrets.has(resolve(workspace.root, path)))
+}
+
+/** What an undo would bring back is named by the session's record only; rules go by names that are given. */
+function recordedTargets(deps: JudgeDeps, { tool, args, session }: JudgeInput): Target[] {
+  if (tool.recorded === undefined) return []
+  try {
+    return tool.recorded(args, createSessionChanges(deps, session.ref)).map((path) => ({ given: path, real: path }))
+  } catch (error) {
+    // The tool itself refuses what is not recorded, and says why.
+    if (error instanceof KikiError) return []
+    throw error
+  }
 }
 
 /** What the rules see of a call. */

@@ -74,7 +74,7 @@ async function choose(
 }
 
 /** All changes of one operation, also those that were taken back: what is there tells which still stand. */
-function selectOne(changes: SessionChanges, operationId: string): Selection {
+function selectOne(changes: Pick<SessionChanges, 'since'>, operationId: string): Selection {
   const operations = changes.since(operationId)
   const operation = operations.find(({ id }) => id === operationId)
   if (operation === undefined) {
@@ -86,7 +86,7 @@ function selectOne(changes: SessionChanges, operationId: string): Selection {
 }
 
 /** Everything that stands since an operation. What was done and taken back within that time is left as it is. */
-function selectSince(changes: SessionChanges, since: string | undefined): Selection {
+function selectSince(changes: Pick<SessionChanges, 'since'>, since: string | undefined): Selection {
   const operations = changes.since(since)
   if (operations.length === 0) throw nothing()
   return { selected: standing(operations), operations }
@@ -94,9 +94,18 @@ function selectSince(changes: SessionChanges, since: string | undefined): Select
 
 /** The newest operation, undos aside, of whose changes something still stands. */
 async function chooseLatest(context: UndoContext): Promise<{ plan: UndoPlan; operations: ChangedOperation[] }> {
+  for (const candidate of latest(context.changes)) {
+    const chosen = await plan(context, candidate)
+    if (chosen.steps.length > 0 || chosen.conflicts.length > 0) return { plan: chosen, ...candidate }
+  }
+  throw nothing()
+}
+
+/** Newest first: operations, undos aside, with the changes that were not taken back. */
+function* latest(changes: Pick<SessionChanges, 'page'>): Generator<Selection> {
   const operations: ChangedOperation[] = []
   for (;;) {
-    const page = context.changes.page({ before: operations.at(-1)?.position, limit: PAGE })
+    const page = changes.page({ before: operations.at(-1)?.position, limit: PAGE })
     for (const operation of page) {
       operations.push(operation)
       const undone = undoneBy(operations)
@@ -104,12 +113,29 @@ async function chooseLatest(context: UndoContext): Promise<{ plan: UndoPlan; ope
         ({ record }) =>
           record.undoes === undefined && !undone.has(keyOf({ operationId: operation.id, seq: record.seq })),
       )
-      if (selected.length === 0) continue
-      const chosen = await plan(context, { selected, operations })
-      if (chosen.steps.length > 0 || chosen.conflicts.length > 0) return { plan: chosen, operations }
+      if (selected.length > 0) yield { selected, operations }
     }
-    if (page.length < PAGE) throw nothing()
+    if (page.length < PAGE) return
   }
+}
+
+/**
+ * Every path that an undo is about; of the latest operation where none is named.
+ * @throws KikiError as {@link undoChanges}, about what is not recorded.
+ */
+export function pathsOfUndo(changes: Pick<SessionChanges, 'page' | 'since'>, request: UndoRequest): string[] {
+  const selected = selectionOf(changes, request)?.selected ?? []
+  return [...new Set(selected.flatMap(({ record: { path, to } }) => (to === undefined ? [path] : [path, to])))]
+}
+
+function selectionOf(
+  changes: Pick<SessionChanges, 'page' | 'since'>,
+  { operationId, since }: UndoRequest,
+): Selection | undefined {
+  if (operationId !== undefined) return selectOne(changes, operationId)
+  if (since !== undefined) return selectSince(changes, since)
+  const [newest] = latest(changes)
+  return newest
 }
 
 async function plan(context: UndoContext, { selected, operations }: Selection): Promise<UndoPlan> {

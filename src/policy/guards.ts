@@ -4,9 +4,15 @@ import { pathGlob } from './path-glob.js'
 
 /** Folders of tools that run what is in them: git, editors, agents, Kiki itself (PA-05). */
 const GUARDED_FOLDERS = new Set(
-  '.git .kiki .vscode .idea .zed .fleet .devcontainer .husky .claude .cursor .codex .gemini .windsurf .continue .direnv .fish'.split(
+  '.git .kiki .vscode .idea .zed .fleet .devcontainer .husky .claude .cursor .codex .gemini .windsurf .continue .direnv .githooks .ssh'.split(
     ' ',
   ),
+)
+/** Of these the names above a session's folder count too: no owner means a session to work freely in the middle of one. */
+const GUARDED_ABOVE = new Set(['.git', '.kiki'])
+/** Folders that count only below a certain other: of git, shells and what starts by itself at sign-in. */
+const GUARDED_PAIRS = new Set(
+  ['git', 'fish', 'nushell', 'autostart', 'systemd', 'environment.d'].map((name) => `.config/${name}`),
 )
 /** Files that a shell, git, an editor or a package manager runs or takes its commands from. */
 const GUARDED_FILES = new Set(
@@ -70,16 +76,29 @@ function matcher(pattern: string): (folded: string) => boolean {
   return (folded) => glob.matches(folded.replace(/^\//, ''))
 }
 
-/** Whether writing there asks, whatever the mode: what is there is run, or gives rights, without anybody being asked then (PA-05). */
-export function isGuarded(path: string): boolean {
+/**
+ * Whether writing there asks, whatever the mode: what is there is run, or gives rights, without anybody being asked then (PA-05).
+ * @param root the session's folder that holds `path`: what the owner chose to work in is not guarded for its own name.
+ */
+export function isGuarded(path: string, root = ''): boolean {
   const names = fold(path).split('/')
-  return names.some((name) => GUARDED_FOLDERS.has(name)) || GUARDED_FILES.has(names.at(-1) ?? '')
+  const above = root === '' || root === '/' || !isBelow(path, root) ? 0 : root.split('/').length
+  return (
+    names.some((name, index) =>
+      index < above ? GUARDED_ABOVE.has(name) : GUARDED_FOLDERS.has(name) || isPair(names[index - 1], name),
+    ) ||
+    (names.length > above && GUARDED_FILES.has(names.at(-1) ?? ''))
+  )
 }
 
-/** Names that a folder to be deleted or moved must not hold unasked. */
-export function isGuardedName(name: string): boolean {
-  const folded = fold(name)
-  return GUARDED_FOLDERS.has(folded) || GUARDED_FILES.has(folded)
+function isBelow(path: string, root: string): boolean {
+  return path === root || path.startsWith(`${root}/`)
+}
+
+/** Also a bare repository's own hooks and settings. */
+function isPair(parent: string | undefined, name: string): boolean {
+  if (parent === undefined) return false
+  return GUARDED_PAIRS.has(`${parent}/${name}`) || (parent.endsWith('.git') && (name === 'hooks' || name === 'config'))
 }
 
 /** One writing for all spellings that some file system takes for the same name: cases, Unicode forms, final dots and spaces (PA-04). */

@@ -57,6 +57,8 @@ export interface Tool<Args = unknown> {
   input: z.ZodType<Args>
   /** The places that the arguments name, for rules and approvals (PO-02); a tool without them is matched by its name only. */
   targets?(args: Args): ToolTarget[]
+  /** Real paths that the call would touch and that only the session's record names, for guards (PA-05). @throws as `run`. */
+  recorded?(args: Args, changes: Pick<SessionChanges, 'page' | 'since'>): string[]
   /** Tools whose deny and ask rules about paths bind this one too (PO-02): `Read` where it shows or carries content, `Write` where it changes. */
   countsAs?: readonly string[]
   /** The shell script that the arguments hold, for rules and classes (PO-04, CC-01). */

@@ -1,12 +1,17 @@
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createScripts, scriptOf } from '../../src/calls/command.js'
 import { judge } from '../../src/calls/judge.js'
 import { workspaceOf } from '../../src/calls/terms.js'
 import { configSchema } from '../../src/config/schema.js'
 import { readRule } from '../../src/policy/rules.js'
+import { findNative } from '../../src/tools/catalog.js'
 import { bash as BASH } from '../../src/tools/shell/bash.js'
 import type { Tool } from '../../src/tools/tool.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
+import { walk } from '../../src/workspace/walk.js'
 import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
 
 let core: ApprovalCore
@@ -80,4 +85,71 @@ it('PO-04 several allow rules together may cover a script', async () => {
   core.rules.use([allow('Bash(git log*)'), allow('Bash(head *)')])
   expect((await judged('git log | head -3')).decision).toMatchObject({ kind: 'allow', by: 'rule Bash(git log*)' })
   expect((await judged('git log | tail -3')).decision.kind).toBe('ask')
+})
+
+/** What the gate decides in a session of mode `full` about a tool that names files, and the workspace that it leaves. */
+function judgedFiles(name: string, args: object, root: string) {
+  const tool = findNative(name)
+  if (tool === undefined) throw new Error(`there is no ${name}`)
+  const connection = { ...core.connection, grant: { ...core.connection.grant, ceiling: 'full' as const } }
+  const session = { ...core.session, mode: 'full' as const, workspace: root }
+  const workspace = workspaceOf({ fence: createHomeFence(core.base) }, connection, session)
+  const deps = { ...core, config: () => configSchema.parse({}) }
+  const input = { tool, args: tool.input.parse(args), connection, session, profile: undefined, script: undefined }
+  return { ...judge(deps, { ...input, workspace }), workspace }
+}
+
+function withFolder(use: (root: string) => void): void {
+  const root = realpathSync.native(mkdtempSync(join(tmpdir(), 'kiki-judge-')))
+  try {
+    use(root)
+  } finally {
+    rmSync(root, { recursive: true })
+  }
+}
+
+it('PA-05 PA-06 FC-P01 a name that is swapped after the decision leads to nothing guarded and to no secret', () => {
+  withFolder((root) => {
+    for (const folder of ['d', '.git/hooks']) mkdirSync(join(root, folder), { recursive: true })
+    writeFileSync(join(root, '.env'), 'TOKEN=1')
+    writeFileSync(join(root, 'd/a.txt'), 'a')
+    const writing = judgedFiles('Write', { path: 'd/config', content: '' }, root)
+    const reading = judgedFiles('Read', { path: 'd/a.txt' }, root)
+    expect([writing.decision.kind, reading.decision.kind]).toEqual(['allow', 'allow'])
+    walk(writing.workspace, 'd/config').close()
+    walk(reading.workspace, 'd/a.txt').close()
+    renameSync(join(root, 'd'), join(root, 'e'))
+    symlinkSync('.git', join(root, 'd'))
+    expect(() => walk(writing.workspace, 'd/config')).toThrow(/always asked about/)
+    rmSync(join(root, 'd'))
+    mkdirSync(join(root, 'd'))
+    symlinkSync('../.env', join(root, 'd/a.txt'))
+    expect(() => walk(reading.workspace, 'd/a.txt')).toThrow(/looks like a secret/)
+  })
+})
+
+it('PA-05 what was asked about may be changed, and nothing guarded beside it', () => {
+  withFolder((root) => {
+    mkdirSync(join(root, 'repo/.git/hooks'), { recursive: true })
+    const { decision, workspace } = judgedFiles('Delete', { path: 'repo', recursive: true }, root)
+    expect(decision).toMatchObject({ kind: 'ask', by: 'guard' })
+    walk(workspace, 'repo/.git/hooks/x').close()
+    expect(() => walk(workspace, '.envrc')).toThrow(/always asked about/)
+  })
+})
+
+it('PA-05 a folder is looked through at any depth, and one that is too large for that is asked about', () => {
+  withFolder((root) => {
+    const deep = join(root, 'a/b/c/d/e/f/g/h/i/j')
+    mkdirSync(join(deep, '.husky'), { recursive: true })
+    const moved = judgedFiles('Move', { from: 'a', to: 'z' }, root)
+    expect(moved.decision).toMatchObject({ kind: 'ask', reason: expect.stringContaining('/j/.husky') })
+    rmSync(join(deep, '.husky'), { recursive: true })
+    expect(judgedFiles('Move', { from: 'a', to: 'z' }, root).decision.kind).toBe('allow')
+    for (let n = 0; n <= 20_000; n++) writeFileSync(join(deep, String(n)), '')
+    expect(judgedFiles('Move', { from: 'a', to: 'z' }, root).decision).toMatchObject({
+      kind: 'ask',
+      reason: expect.stringContaining('More than 20000 entries'),
+    })
+  })
 })

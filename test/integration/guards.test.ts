@@ -68,6 +68,67 @@ describe('PA-05', () => {
   })
 })
 
+describe('what only the record names', () => {
+  it('PA-05 FI-14 PO-06 an undo of a guarded file asks again, uses up no key, and explain says so', async () => {
+    const call = await client({ ceiling: 'full' })
+    await call('Write', { path: 'free.txt', content: 'x' })
+    const watcher: Watcher = await watch(host.socket)
+    let operationId: string
+    try {
+      const written = operationOf(await call('Write', { path: '.envrc', content: 'export A=1' }, { wait_ms: 0 }))
+      operationId = written.operation_id
+      const { approvalId } = await watcher.next((_, data) => data.operationId === operationId && data.state === 'asked')
+      await host.api('POST', `/api/approvals/${approvalId}/approve`, { scope: 'once' })
+      await call('kiki_operation', { action: 'wait', operation_id: operationId })
+      expect(readFileSync(join(host.workspace, '.envrc'), 'utf8')).toBe('export A=1')
+    } finally {
+      await watcher.close()
+    }
+    const key = { idempotency_key: 'undo-of-a-guarded-file' }
+    for (const args of [{}, { operation_id: operationId }, { since: operationId }]) {
+      expect(textOf(await call('Undo', args, key)), JSON.stringify(args)).toMatch(
+        /^approval_unavailable: .*\.envrc.*is always asked about/,
+      )
+    }
+    expect(existsSync(join(host.workspace, '.envrc'))).toBe(true)
+    await call('Write', { path: 'free.txt', content: 'y' })
+    const session = await host.session(await host.connection({ tools: ['files'], ceiling: 'full' }))
+    const explained = await host.api<{ decision: string; by: string; reason: string }>('POST', '/api/policy/explain', {
+      ...{ session, tool: 'Write', argument: '.git/config' },
+    })
+    expect(explained).toMatchObject({ decision: 'ask', by: 'guard', reason: expect.stringContaining('.git/config') })
+    const freed = await call('Undo', {}, key)
+    expect(freed.isError, textOf(freed)).toBeUndefined()
+    expect(readFileSync(join(host.workspace, 'free.txt'), 'utf8')).toBe('x')
+    expect(existsSync(join(host.workspace, '.envrc'))).toBe(true)
+  })
+
+  it("PA-06 FI-14 a secret's changes are listed without what it holds", async () => {
+    const call = await client({ ceiling: 'full' })
+    const watcher: Watcher = await watch(host.socket)
+    let operationId: string
+    try {
+      const edit = { path: '.env', old_string: 'TOKEN', new_string: 'NAME' }
+      operationId = operationOf(await call('Edit', edit, { wait_ms: 0 })).operation_id
+      const { approvalId } = await watcher.next((_, data) => data.operationId === operationId && data.state === 'asked')
+      await host.api('POST', `/api/approvals/${approvalId}/approve`, { scope: 'once' })
+      expect(textOf(await call('kiki_operation', { action: 'wait', operation_id: operationId }))).toContain(
+        'canary-4711',
+      )
+    } finally {
+      await watcher.close()
+    }
+    const shown = textOf(await call('Changes', { operation_id: operationId }))
+    expect(shown).toContain('modified .env')
+    expect(shown).toContain('looks like a secret')
+    expect(shown).not.toContain('canary')
+    writeFileSync(join(host.workspace, '.env'), 'NAME=other-canary\n')
+    const undone = await call('Undo', { operation_id: operationId })
+    expect(textOf(undone)).toMatch(/^approval_unavailable/)
+    expect(textOf(undone)).not.toContain('canary')
+  })
+})
+
 describe('PA-06', () => {
   it('PA-06 a secret is refused in read-only, and asked about otherwise, for this one call', async () => {
     const readOnly = await client({ ceiling: 'read-only' })

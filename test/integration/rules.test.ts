@@ -194,7 +194,9 @@ describe('commands', () => {
         '/api/policy/explain',
         { session, tool: 'Bash', argument: { command: argument } },
       )
-    for (const { script, classes, opaque } of SPELLINGS.filter(({ script }) => script !== '' && !script.includes('\0') && script.length <= 100_000)) {
+    for (const { script, classes, opaque } of SPELLINGS.filter(
+      ({ script }) => script !== '' && !script.includes('\0') && script.length <= 100_000,
+    )) {
       const { decision, by, command } = await explain(script)
       expect([script, command.classes]).toEqual([script, classes])
       expect([script, command.opaque !== undefined]).toEqual([script, opaque === true])

@@ -25,6 +25,12 @@ it('PA-05 what git, shells, editors and Kiki take commands from is guarded, at a
     '/w/.gitmodules',
     '/w/.claude/settings.json',
     '/w/.mcp.json',
+    '/w/mirror.git/hooks/update',
+    '/w/mirror.git/config',
+    '/h/.config/git/config',
+    '/h/.config/fish/conf.d/a.fish',
+    '/h/.config/autostart/a.desktop',
+    '/h/.ssh/authorized_keys',
   ]
   const free = [
     '/w/.github/workflows/ci.yml',
@@ -34,9 +40,23 @@ it('PA-05 what git, shells, editors and Kiki take commands from is guarded, at a
     '/w/package.json',
     '/w/kiki/x',
     '/w/.vscodeignore',
+    '/w/git/hooks/a',
+    '/h/.config/app/config',
+    '/w/fish/a',
   ]
   expect(guarded.filter((path) => !isGuarded(path))).toEqual([])
-  expect(free.filter(isGuarded)).toEqual([])
+  expect(free.filter((path) => isGuarded(path))).toEqual([])
+})
+
+it("PA-05 a folder that the owner chose to work in is not guarded for its own name, unless it is git's or Kiki's", () => {
+  const inside = (path: string) => isGuarded(path, '/h/.cursor/worktrees/app')
+  expect(inside('/h/.cursor/worktrees/app/src/a.ts')).toBe(false)
+  expect(inside('/h/.cursor/worktrees/app/.cursor/rules')).toBe(true)
+  expect(inside('/h/.cursor/worktrees/app-2/a.ts')).toBe(true)
+  expect(isGuarded('/w/.git/hooks/x', '/w/.git')).toBe(true)
+  expect(isGuarded('/w/.kiki/x', '/w/.kiki')).toBe(true)
+  expect(isGuarded('/.envrc', '/')).toBe(true)
+  expect(isGuarded('/.bashrc', '/.bashrc')).toBe(false)
 })
 
 it('PA-06 files that look like secrets are known by their names, in any spelling', () => {

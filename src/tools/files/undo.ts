@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { KikiError } from '../../lib/errors.js'
 import { type ChangeDiff, diffOfChange } from '../../operations/change-content.js'
-import { type Undone, undoChanges } from '../../operations/undo.js'
+import { pathsOfUndo, type Undone, undoChanges } from '../../operations/undo.js'
 import { stepWords } from '../../operations/undo-words.js'
 import { shownPath } from '../../workspace/list.js'
 import { displayOf } from '../../workspace/paths.js'
@@ -31,6 +31,7 @@ export const undo = defineTool<Input>({
   effect: 'write',
   family: 'files',
   countsAs: ['Read', 'Write'],
+  recorded: ({ operation_id: operationId, since }, changes) => pathsOfUndo(changes, { operationId, since }),
   input,
   async run(context, { operation_id: operationId, since, dry_run: dryRun = false }) {
     if (operationId !== undefined && since !== undefined) throw both()
