@@ -4,8 +4,6 @@ import { code, table } from './markdown.mjs'
 
 /** Keys that are read and checked, but that nothing in this version acts on. Remove each with the work that uses it. */
 export const NOT_YET = [
-  'permission.secret_files',
-  'permission.not_secret_files',
   'commands.pass_env',
   'commands.windows_shell',
   'sandbox',

@@ -12,6 +12,7 @@ import type { Lifecycle } from '../lifecycle/endings.js'
 import type { Reloaded } from '../lifecycle/settings.js'
 import type { Operations } from '../operations/operations.js'
 import type { Sessions } from '../sessions/sessions.js'
+import type { Worktrees } from '../sessions/worktrees.js'
 import type { Store } from '../store/store.js'
 import type { OwnerAuth } from './auth.js'
 
@@ -21,6 +22,7 @@ export interface OwnerDeps {
   store: Store
   connections: Connections
   sessions: Sessions
+  worktrees: Pick<Worktrees, 'get'>
   operations: Operations
   lifecycle: Lifecycle
   approvals: Approvals
