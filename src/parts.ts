@@ -8,7 +8,7 @@ import { createScripts } from './calls/command.js'
 import { createRateLimit } from './calls/rate.js'
 import { durationMs } from './config/duration.js'
 import { environment } from './config/environment.js'
-import type { HomePaths } from './config/home.js'
+import { dataFolder, type HomePaths } from './config/home.js'
 import type { LoadedConfig } from './config/load.js'
 import { readSecrets } from './config/prepare-home.js'
 import type { Config } from './config/schema.js'
@@ -34,6 +34,7 @@ import { createProcesses, launcherCommand, launcherFile } from './processes/proc
 import { createSandboxNetwork } from './sandbox/network.js'
 import { createSandboxes } from './sandbox/sandboxes.js'
 import { createSessions } from './sessions/sessions.js'
+import { createWorktrees } from './sessions/worktrees.js'
 import type { OnCommit } from './store/commits.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
@@ -109,7 +110,14 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   const rules = createStandingRules({ store, clock, argumentsOf })
   const settings = createSettings({ loaded: { config, locate }, file: paths.config, reload, rules, argumentsOf, log })
   const connections = createConnections({ store, clock, defaults: config.calls })
-  const sessions = createSessions({ store, clock, connections, profiles: () => settings.current().profiles, fence })
+  const processes = createProcesses({ dir: paths.run, log, env: environment() })
+  const worktrees = createWorktrees({
+    ...{ store, clock, log, fence, processes },
+    env: environment(),
+    folder: join(dataFolder(), 'worktrees'),
+  })
+  const profiles = () => settings.current().profiles
+  const sessions = createSessions({ store, clock, connections, profiles, fence, worktrees })
   const outputs = createOutputs({ dir: paths.output, limits: () => outputLimits(settings.current()), log })
   const operations = createOperations({ store, audit, clock, events, log, bootId, outputs })
   const lifecycle = createLifecycle({
@@ -122,13 +130,13 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     operations,
     changesFolder: paths.changes,
     outputs,
+    worktrees,
   })
   const approvals = createApprovals({
     ...{ store, audit, clock, events, log, operations, rules },
     expiry: () => durationMs(settings.current().approvals.expiry),
     dispatch: (row) => runClaimed(gate, row),
   })
-  const processes = createProcesses({ dir: paths.run, log, env: environment() })
   const children = createChildRecords({ store, clock })
   const background = createBackground({ store, outputs, clock, log })
   const network = createSandboxNetwork(log)
@@ -171,7 +179,7 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   }
   return {
     ...{ fence, rules, settings, connections, sessions, operations, lifecycle, approvals, processes, gate },
-    ...{ outputs, children, sandboxes, background },
+    ...{ outputs, children, sandboxes, background, worktrees },
   }
 }
 

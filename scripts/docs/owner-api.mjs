@@ -19,10 +19,12 @@ const DOES = {
   'POST /api/connections/:id/revoke': 'ends it for good, with its work and its streams',
   'DELETE /api/connections/:id': 'deletes it with its sessions',
   'GET /api/sessions': 'sessions, newest first: `connection`, `status`, `limit`, `offset`',
-  'POST /api/sessions': 'makes one: `{connection, workspace, mode?, profile?, title?}`',
+  'POST /api/sessions':
+    'makes one: `{connection, workspace, mode?, profile?, title?, worktree?}`; `worktree` is a branch',
   'GET /api/sessions/:ref': 'one session with its saved texts',
   'PATCH /api/sessions/:ref': 'changes it: `{title?, mode?}`',
-  'POST /api/sessions/:ref/close': 'ends it and its unfinished work; records stay',
+  'POST /api/sessions/:ref/close':
+    'ends it and its unfinished work; records stay, and so does a worktree that holds something',
   'DELETE /api/sessions/:ref': 'deletes it with its results',
   'POST /api/sessions/:ref/undo': 'takes back what file tools changed in it: `{since?, dry_run?}`',
   'GET /api/operations': 'recorded calls, newest first: `session`, `connection`, `status`, `limit`, `before`',

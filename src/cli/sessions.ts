@@ -12,6 +12,7 @@ interface NewSession {
   mode?: string
   profile?: string
   title?: string
+  worktree?: string
 }
 
 /** `kiki sessions …` (CL-06, CL-07). */
@@ -38,21 +39,23 @@ function createCommand(sessions: Command, { output }: CommandContext): void {
     )
     .option('--profile <name>', 'a profile of config.toml')
     .option('--title <title>', 'a title of 1 to 200 characters')
+    .option('--worktree <branch>', 'work in a git worktree of the workspace on this branch, new or checked out nowhere')
     .action(async ({ workspace, ...given }: NewSession, command: Command) => {
-      const { connection, mode, profile, title } = given
+      const { connection, mode, profile, title, worktree } = given
       const json = {
         connection,
         workspace: resolve(workspace),
         ...(mode !== undefined && { mode }),
         ...(profile !== undefined && { profile }),
         ...(title !== undefined && { title }),
+        ...(worktree !== undefined && { worktree }),
       }
       const made = await resultOf(ownerOf(command).api.sessions.$post({ json }))
       await output.result(made, () => {
         const client = `--client ${made.connection} --session ${made.session_ref}`
         const next = `Next: ${nextCommand(command, `connect NAME-OF-CLIENT ${client}`)}`
-        const { connection_status: _, ...shown } = made
-        return [facts({ ...shown, status: statusOf(made) }, output.columns), ...yoloNote(mode), next].join('\n')
+        const head = facts(shownFields(made), output.columns)
+        return [head, ...filterNote(made.worktree), ...yoloNote(mode), next].join('\n')
       })
     })
   withExample(create, 'kiki sessions create --connection client_01 --workspace ~/code/app --mode manual')
@@ -88,6 +91,25 @@ function listCommand(sessions: Command, { output }: CommandContext): void {
   withExample(list, 'kiki sessions list --status open')
 }
 
+interface Shown {
+  status: string
+  connection_status: string
+  worktree: { repository: string; branch: string; filters_off: string[] } | null
+}
+
+/** One line a field; of a worktree what a person asks first. */
+function shownFields<T extends Shown>({ connection_status, worktree, ...shown }: T) {
+  const status = statusOf({ status: shown.status, connection_status })
+  if (worktree === null) return { ...shown, status }
+  return { ...shown, status, branch: worktree.branch, worktree_of: worktree.repository }
+}
+
+function filterNote(worktree: Shown['worktree']): string[] {
+  if (worktree === null || worktree.filters_off.length === 0) return []
+  const names = worktree.filters_off.join(', ')
+  return [`Its files are as git stores them: the filters that they need (${names}) are programs, and Kiki ran none.`]
+}
+
 /** A session of a revoked connection is open in name only. */
 function statusOf({ status, connection_status }: { status: string; connection_status: string }): string {
   return connection_status === 'active' ? status : `${status} (connection ${connection_status})`
@@ -105,10 +127,10 @@ function showCommand(sessions: Command, { output }: CommandContext): void {
   show.action(async (ref: string, _: unknown, command: Command) => {
     const one = await resultOf(ownerOf(command).api.sessions[':ref'].$get({ param: { ref } }))
     await output.result(one, () => {
-      const { saved_texts: texts, connection_status: _, ...session } = one
+      const { saved_texts: texts, ...session } = one
       const rows = texts.map((text) => [text.created_at, text.kind, text.title, text.source].map(textOf))
       const saved = rows.length === 0 ? [] : [table(['Saved', 'Kind', 'Title', 'Source'], rows, output.columns)]
-      return [facts({ ...session, status: statusOf(one) }, output.columns), ...saved].join('\n')
+      return [facts(shownFields(session), output.columns), ...saved].join('\n')
     })
   })
   withExample(show, 'kiki sessions show ext_01')
@@ -118,12 +140,18 @@ function closeCommand(sessions: Command, { output }: CommandContext): void {
   const close = sessions.command('close').description('end a session and its unfinished work').argument('<ref>')
   close.action(async (ref: string, _: unknown, command: Command) => {
     const closed = await resultOf(ownerOf(command).api.sessions[':ref'].close.$post({ param: { ref } }))
-    await output.result(
-      closed,
-      () => `${ref} is ${closed.status}; ${closed.cancelled} unfinished operations were cancelled.`,
+    await output.result(closed, () =>
+      [
+        `${ref} is ${closed.status}; ${closed.cancelled} unfinished operations were cancelled.`,
+        ...endedNote(closed.ended_worktree),
+      ].join('\n'),
     )
   })
   withExample(close, 'kiki sessions close ext_01')
+}
+
+function endedNote(ended: { says: string } | null): string[] {
+  return ended === null ? [] : [ended.says]
 }
 
 function deleteCommand(sessions: Command, context: CommandContext): void {
@@ -131,7 +159,7 @@ function deleteCommand(sessions: Command, context: CommandContext): void {
   remove.option('--yes', 'do not ask').action(async (ref: string, flags: { yes?: boolean }, command: Command) => {
     await confirm(context, flags, `Deleting session ${ref} with its results`)
     const done = await resultOf(ownerOf(command).api.sessions[':ref'].$delete({ param: { ref } }))
-    await context.output.result(done, () => `${ref} is deleted.`)
+    await context.output.result(done, () => [`${ref} is deleted.`, ...endedNote(done.ended_worktree)].join('\n'))
   })
   withExample(remove, 'kiki sessions delete ext_01 --yes')
 }

@@ -135,6 +135,15 @@ export function hostEnvironment(): Record<string, string> {
   return clean
 }
 
+/** Where programs keep a user's data that is theirs alone: `$XDG_DATA_HOME/kiki`, else what the platform has for it. */
+export function dataFolder(): string {
+  const { XDG_DATA_HOME: xdg, LOCALAPPDATA: local } = process.env
+  if (process.platform === 'win32') return join(local || join(homedir(), 'AppData', 'Local'), 'kiki')
+  if (xdg && isAbsolute(xdg)) return join(xdg, 'kiki')
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'kiki')
+  return join(homedir(), '.local', 'share', 'kiki')
+}
+
 /** Folders in which other programs keep their settings. */
 export interface UserFolders {
   home: string

@@ -8,6 +8,7 @@ import { KikiError } from '../lib/errors.js'
 import { limitsOf } from '../operations/operations.js'
 import { lesserMode } from '../policy/modes.js'
 import type { Session } from '../sessions/sessions.js'
+import { endedWords } from '../sessions/worktrees.js'
 import { currentBranch } from '../workspace/git.js'
 import { folderStands } from '../workspace/workspace.js'
 import type { ControlCall, ControlDeps } from './control.js'
@@ -121,13 +122,14 @@ async function close(deps: ControlDeps, { connection, args }: Call): Promise<Rep
   const session = deps.sessions.ofConnection(connection.id, required(args.session_ref, 'close'))
   if (session.status === 'closed')
     return { content: [{ type: 'text', text: `Session ${session.ref} was closed before.` }], _meta: {} }
-  const { cancelled } = await deps.lifecycle.closeSession(session.ref)
+  const { cancelled, worktree } = await deps.lifecycle.closeSession(session.ref)
   const work =
     cancelled === 0
       ? 'Nothing was unfinished.'
       : `${cancelled} unfinished operation${cancelled === 1 ? ' was' : 's were'} cancelled.`
+  const kept = worktree === undefined ? '' : `${endedWords(worktree)} `
   return {
-    content: [{ type: 'text', text: `Closed session ${session.ref}. ${work} The records stay with the owner.` }],
+    content: [{ type: 'text', text: `Closed session ${session.ref}. ${work} ${kept}The records stay with the owner.` }],
     _meta: {},
   }
 }

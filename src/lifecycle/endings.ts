@@ -8,6 +8,7 @@ import { endRow } from '../operations/end-row.js'
 import type { Operations } from '../operations/operations.js'
 import type { Outputs } from '../processes/output/outputs.js'
 import type { Sessions } from '../sessions/sessions.js'
+import type { EndedWorktree, Worktrees } from '../sessions/worktrees.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import { removeJournal } from '../workspace/journal.js'
@@ -23,11 +24,19 @@ export interface LifecycleDeps {
   /** Where earlier content of changed files is kept. */
   changesFolder: string
   outputs: Pick<Outputs, 'remove'>
+  worktrees: Pick<Worktrees, 'release'>
 }
 
 interface Filter {
   connectionId?: string
   sessionRef?: string
+}
+
+export interface EndedSession {
+  /** Operations that were unfinished. */
+  cancelled: number
+  /** Where it worked in one that Kiki made. */
+  worktree?: EndedWorktree
 }
 
 export type Lifecycle = ReturnType<typeof createLifecycle>
@@ -159,8 +168,8 @@ export function createLifecycle(deps: LifecycleDeps) {
       await connectionEvent(id, 'deleted')
     },
 
-    /** Ends a session: unfinished work is cancelled, records stay (SE-08). */
-    async closeSession(ref: string): Promise<{ cancelled: number }> {
+    /** Ends a session: unfinished work is cancelled, records stay (SE-08), and so does a worktree that holds something (SE-10). */
+    async closeSession(ref: string): Promise<EndedSession> {
       const session = sessions.require(ref)
       const rows = await store.commits.vital(() => {
         store.sessions.close(ref, clock.now())
@@ -169,13 +178,15 @@ export function createLifecycle(deps: LifecycleDeps) {
       })
       await stopWork({ sessionRef: ref }, 'The session was closed.')
       await sessionEvent(session.connectionId, ref)
-      return { cancelled: rows.length }
+      // Only now has all that worked in it ended.
+      const worktree = await deps.worktrees.release(session.workspace)
+      return { cancelled: rows.length, ...(worktree === undefined ? {} : { worktree }) }
     },
 
     /** Closes and removes a session with its operations, results and saved texts (SE-14). */
-    async deleteSession(ref: string): Promise<void> {
+    async deleteSession(ref: string): Promise<EndedSession> {
       const session = sessions.require(ref)
-      await this.closeSession(ref)
+      const ended = await this.closeSession(ref)
       const removed = await store.commits.durable(() => {
         const ids = store.operations.idsOfSession(ref)
         store.operations.removeSession(ref)
@@ -189,6 +200,7 @@ export function createLifecycle(deps: LifecycleDeps) {
         await pause()
       }
       await sessionEvent(session.connectionId, ref)
+      return ended
     },
 
     /** Ends all work before the host stops; what waits for the owner goes on waiting (AP-02). */

@@ -14,6 +14,7 @@ import type { Operations } from '../operations/operations.js'
 import type { Background } from '../processes/background.js'
 import type { Sandboxes } from '../sandbox/sandboxes.js'
 import type { Sessions } from '../sessions/sessions.js'
+import type { Worktrees } from '../sessions/worktrees.js'
 import type { Store } from '../store/store.js'
 import type { OwnerAuth } from './auth.js'
 
@@ -23,6 +24,7 @@ export interface OwnerDeps {
   store: Store
   connections: Connections
   sessions: Sessions
+  worktrees: Pick<Worktrees, 'get'>
   operations: Operations
   lifecycle: Lifecycle
   approvals: Approvals

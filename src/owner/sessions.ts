@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { jsonBody } from '../http/json-body.js'
 import { changedSessionSchema, newSessionSchema, type Session } from '../sessions/sessions.js'
+import { type EndedWorktree, endedWords, type Worktree } from '../sessions/worktrees.js'
 import type { OwnerEnv } from './auth.js'
 import { time } from './connections.js'
 import type { OwnerDeps } from './deps.js'
@@ -20,6 +21,7 @@ export function sessionRoutes(deps: OwnerDeps) {
     ...fields(session),
     // A session of a revoked connection is open, and yet nobody can work in it.
     connection_status: deps.connections.require(session.connectionId).status,
+    worktree: worktreeView(deps.worktrees.get(session.workspace)),
   })
   return new Hono<OwnerEnv>()
     .get('/', (c) => {
@@ -53,13 +55,27 @@ export function sessionRoutes(deps: OwnerDeps) {
       c.json(sessionView(await deps.sessions.change(c.req.param('ref'), c.req.valid('json'))), 200),
     )
     .post('/:ref/close', async (c) => {
-      const { cancelled } = await deps.lifecycle.closeSession(c.req.param('ref'))
-      return c.json({ ...sessionView(deps.sessions.require(c.req.param('ref'))), cancelled }, 200)
+      const { cancelled, worktree } = await deps.lifecycle.closeSession(c.req.param('ref'))
+      const view = sessionView(deps.sessions.require(c.req.param('ref')))
+      return c.json({ ...view, cancelled, ended_worktree: endedView(worktree) }, 200)
     })
     .delete('/:ref', async (c) => {
-      await deps.lifecycle.deleteSession(c.req.param('ref'))
-      return c.json({ deleted: c.req.param('ref') }, 200)
+      const { worktree } = await deps.lifecycle.deleteSession(c.req.param('ref'))
+      return c.json({ deleted: c.req.param('ref'), ended_worktree: endedView(worktree) }, 200)
     })
+}
+
+/** Of a session in a git worktree that Kiki made (SE-10). */
+function worktreeView(worktree: Worktree | undefined) {
+  if (worktree === undefined) return null
+  const { repository, branch, madeBranch, filtersOff } = worktree
+  return { repository, branch, made_branch: madeBranch, filters_off: filtersOff }
+}
+
+function endedView(ended: EndedWorktree | undefined) {
+  if (ended === undefined) return null
+  const { path, branch, kept, branchRemoved } = ended
+  return { path, branch, kept, branch_removed: branchRemoved, says: endedWords(ended) }
 }
 
 function fields(session: Session) {

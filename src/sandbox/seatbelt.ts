@@ -21,7 +21,8 @@ export function seatbeltProfile(confinement: Confinement, door: string): string 
   const rules = [
     '(version 1)',
     '(deny default)',
-    '(allow process-exec process-fork signal (target same-sandbox))',
+    '(allow process-exec process-fork)',
+    '(allow signal (target same-sandbox))',
     '(allow sysctl-read mach-lookup ipc-posix-shm pseudo-tty)',
     '(allow file-read* file-ioctl)',
     `(deny file-read* file-write*\n${subpaths(hidden.map(({ path }) => path))})`,

@@ -9,6 +9,7 @@ import type { SessionRow } from '../store/sessions.js'
 import type { Store } from '../store/store.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { bindWorkspace, isMountPoint, openWorkspace } from '../workspace/workspace.js'
+import type { Worktrees } from './worktrees.js'
 
 /** What a profile sets below its connection's grant; units as there (GR-06). */
 export interface ProfileLimits {
@@ -52,6 +53,8 @@ export const newSessionSchema = z.strictObject({
   mode: z.string().optional(),
   profile: z.string().optional(),
   title: z.string().trim().min(1).max(200).optional(),
+  /** A branch: the session works in a git worktree on it, made of the workspace (SE-10). */
+  worktree: z.string().min(1).max(200).optional(),
 })
 
 export const changedSessionSchema = z.strictObject({
@@ -76,9 +79,10 @@ interface Deps {
   connections: Connections
   profiles: () => Record<string, Profile>
   fence: HomeFence
+  worktrees: Pick<Worktrees, 'make' | 'release'>
 }
 
-export function createSessions({ store, clock, connections, profiles, fence }: Deps) {
+export function createSessions({ store, clock, connections, profiles, fence, worktrees }: Deps) {
   function get(ref: string): Session | undefined {
     const row = store.sessions.get(ref)
     return row === undefined ? undefined : fromRow(row)
@@ -143,12 +147,26 @@ export function createSessions({ store, clock, connections, profiles, fence }: D
     }
     const profile = input.profile === undefined ? undefined : knownProfile(profiles(), input.profile)
     const mode = modeWithin(connection, input.mode ?? profile?.mode)
-    const workspace = bindWorkspace(input.workspace, fence)
+    if (input.worktree === undefined) return insert(input, mode, bindWorkspace(input.workspace, fence))
+    const path = await worktrees.make(input.workspace, input.worktree)
+    try {
+      return await insert(
+        { ...input, title: input.title ?? `${basename(input.workspace)} (${input.worktree})`.slice(0, 200) },
+        mode,
+        path,
+      )
+    } catch (error) {
+      await worktrees.release(path)
+      throw error
+    }
+  }
+
+  async function insert(input: z.output<typeof newSessionSchema>, mode: Mode, workspace: string): Promise<Session> {
     const ref = newId('ext', clock.now())
     await store.commits.durable(() =>
       store.sessions.insert({
         ref,
-        connection_id: connection.id,
+        connection_id: input.connection,
         title: input.title ?? basename(workspace),
         workspace,
         mounted: isMountPoint(workspace) ? 1 : 0,

@@ -17,6 +17,7 @@ import { processTable } from './processes.js'
 import { resultTable } from './results.js'
 import { savedTextTable } from './saved-texts.js'
 import { sessionTable } from './sessions.js'
+import { type WorktreeTable, worktreeTable } from './worktrees.js'
 
 export interface Store {
   db: Database
@@ -36,6 +37,7 @@ export interface Store {
   audit: ReturnType<typeof auditTable>
   children: ReturnType<typeof childTable>
   processes: ReturnType<typeof processTable>
+  worktrees: WorktreeTable
   close(): void
 }
 
@@ -58,6 +60,7 @@ export function openStore(files: DatabaseFiles, onLazyError: (error: unknown) =>
     results: resultTable(db),
     changes: changeTable(db),
     keys: keyTable(db),
+    worktrees: worktreeTable(db),
     savedTexts: savedTextTable(db),
     boots: bootTable(db),
     audit: auditTable(db),

@@ -10,7 +10,9 @@ import { silentLog } from '../../src/lib/log.js'
 import { createLifecycle } from '../../src/lifecycle/endings.js'
 import type { ClaimRequest } from '../../src/operations/claim.js'
 import { createOperations } from '../../src/operations/operations.js'
+import { createProcesses } from '../../src/processes/processes.js'
 import { createSessions } from '../../src/sessions/sessions.js'
+import { createWorktrees } from '../../src/sessions/worktrees.js'
 import { openStore } from '../../src/store/store.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
 import { testOutputs } from '../helpers/shell.js'
@@ -34,7 +36,12 @@ export async function openCore() {
   })
   const fence = createHomeFence(home)
   const connections = createConnections({ store, clock, defaults: {} })
-  const sessions = createSessions({ store, clock, connections, profiles: () => ({}), fence })
+  const processes = createProcesses({ dir: join(home, 'run'), log: silentLog, env: process.env })
+  const worktrees = createWorktrees({
+    ...{ store, clock, log: silentLog, fence, processes, env: process.env },
+    folder: join(base, 'data/worktrees'),
+  })
+  const sessions = createSessions({ store, clock, connections, profiles: () => ({}), fence, worktrees })
   const outputs = testOutputs(home)
   const operations = createOperations({ store, audit, clock, events, log: silentLog, bootId: 'boot_test', outputs })
   const lifecycle = createLifecycle({
@@ -47,6 +54,7 @@ export async function openCore() {
     operations,
     changesFolder,
     outputs,
+    worktrees,
   })
   const { connection } = await connections.create({
     name: 'test',
