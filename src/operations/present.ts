@@ -149,7 +149,8 @@ function cutContent(
 ): { content: ContentBlock[]; next?: NextCall } {
   if (!passesLimits(content, limits))
     return { content: content.flatMap((block) => (block.type === 'kept' ? [] : [whole(block)])) }
-  let textLeft = limits.text
+  // What a tool says beside a long result, such as how a command ended, is never what is left out.
+  let textLeft = Math.max(limits.text - shortText(content), Math.floor(limits.text / 2))
   let mediaLeft = limits.media
   let next: NextCall | undefined
   const cut = content.map((block, part): ContentBlock | undefined => {
@@ -165,6 +166,7 @@ function cutContent(
         text: `[${mediaBytes(block)} bytes of media are left out here. Page them with ${describeCall(call)}]`,
       }
     }
+    if (text.length <= SHORT_CHARS) return whole(block)
     if (text.length <= textLeft) {
       textLeft -= text.length
       return whole(block)
@@ -176,6 +178,16 @@ function cutContent(
   })
   const sent = cut.filter((block) => block !== undefined)
   return next === undefined ? { content: sent } : { content: sent, next }
+}
+
+/** Text of a block that is always shown whole, in characters. */
+const SHORT_CHARS = 600
+
+function shortText(content: readonly OutcomeBlock[]): number {
+  return content.reduce((sum, block) => {
+    const length = block.type === 'kept' ? 0 : (textOf(block)?.length ?? 0)
+    return length <= SHORT_CHARS ? sum + length : sum
+  }, 0)
 }
 
 function headAndTail(id: string, part: number, text: TextSource, room: number): { shown: string; call: NextCall } {

@@ -179,6 +179,15 @@ export function createBackground(deps: { store: Store; outputs: Outputs; clock: 
           hint: 'Start the command again to talk to it.',
         })
       }
+      if (input.writableLength > MAX_UNREAD) {
+        throw new KikiError(
+          'conflict',
+          `Process ${row.id} does not read its input: ${input.writableLength} bytes wait there.`,
+          {
+            hint: 'See what it does with ProcessOutput, or end it with a signal.',
+          },
+        )
+      }
       const closes = text.endsWith(END_OF_INPUT) && input !== command.output
       const typed = closes ? text.slice(0, -1) : text
       if (typed !== '') await written(input, typed)
@@ -216,6 +225,8 @@ export function endWords({ status, exit_code, signal }: ProcessRow): string {
   }
 }
 
+/** Bytes that may wait for a process that does not read. */
+const MAX_UNREAD = 256 * 1024
 /** Milliseconds that a process may take to read what it is sent. */
 const INPUT_MS = 5000
 

@@ -233,7 +233,8 @@ describe('canaries', () => {
       .map((entry) => entry.split('=')[0])
     expect(names).toContain('PATH')
     for (const name of Object.keys(environment)) expect(names).not.toContain(name)
-    const child = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|COLORTERM)$/
+    const child =
+      /^(SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|CURL_CA_BUNDLE|REQUESTS_CA_BUNDLE|GIT_SSL_CAINFO|PIP_CERT|PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|COLORTERM)$/
     expect(names.filter((name) => !child.test(name ?? ''))).toEqual([])
   })
 

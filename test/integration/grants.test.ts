@@ -118,6 +118,7 @@ describe('connections', () => {
       expires_at: null,
       created_at: expect.any(String),
       last_used_at: null,
+      commands: 'not allowed',
       families_without_tools: expect.any(Array),
     })
     const wrong: [Record<string, unknown>, RegExp][] = [

@@ -191,6 +191,15 @@ describe('how a sandbox ends', () => {
     expect(performance.now() - began).toBeLessThan(2000)
   })
 
+  it('SH-02 SB-01 a storm of processes that heed nothing is ended, with its sandbox if it must be, and told as the timeout that it was', async () => {
+    const bench = await at(await folder('storm'))
+    const script = 'for ((i = 0; i < 1500; i++)); do (trap "" TERM HUP; setsid sleep 977) & done; wait'
+    const done = await bench.bash(script, { timeout_ms: 3000 })
+    expect(done._meta?.['kiki/error']).toMatchObject({ code: 'timeout' })
+    expect(sleeping(['977'])).toEqual([])
+    expect(outputOf(await bench.bash('echo goes on'))).toBe('goes on\n')
+  })
+
   it('SE-08 closing the session ends them too', async () => {
     const { bench, both } = await start('closed')
     await host.api('POST', `/api/sessions/${bench.session}/close`)

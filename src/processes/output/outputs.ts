@@ -43,10 +43,8 @@ export function createOutputs({ dir, limits, log }: OutputsOptions): Outputs {
   let total = [...sizes.values()].reduce((sum, size) => sum + size, 0)
 
   function remove(id: string): void {
-    const size = sizes.get(id)
-    if (size === undefined) return
+    total -= sizes.get(id) ?? 0
     sizes.delete(id)
-    total -= size
     rmSync(join(dir, id), { recursive: true, force: true })
   }
 

@@ -65,6 +65,7 @@ export function openWriter(options: WriterOptions): OutputWriter {
     save: () => void save(),
     tail: () => terminalText(tail),
     end() {
+      if (bytes === 0) return { text: '', bytes }
       if (files === undefined) {
         const all = Buffer.concat(memory)
         const text = terminalText(all)

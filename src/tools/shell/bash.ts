@@ -215,7 +215,7 @@ function resultOf(end: End): ToolResult {
     ...(exit === undefined || exit.left.length === 0 ? {} : { ended_processes: exit.left }),
     ...(planted.length === 0 ? {} : { removed: planted }),
   }
-  const failure = ended instanceof KikiError ? ended : failureFor(end, ended)
+  const failure = failureOfEnd(end)
   const shown =
     'saved' in kept ? { type: 'long_text' as const, length: kept.saved.chars, read: kept.saved.text } : undefined
   const content: ToolResult['content'] =
@@ -232,6 +232,14 @@ function resultOf(end: End): ToolResult {
 /** The bytes as they were written, control sequences and all (SH-05): paged as part 1. */
 function keptOutput({ raw, bytes, dropped }: SavedOutput): KeptBytes {
   return { type: 'kept', mimeType: 'application/octet-stream', length: bytes - dropped, read: raw, output: true }
+}
+
+/** One that had to be ended with its sandbox has been ended all the same: why it was is what counts. */
+function failureOfEnd(end: End): KikiError | undefined {
+  const { ended } = end
+  if (!(ended instanceof KikiError)) return failureFor(end, ended)
+  const seen = ended.code === 'cancelled' && (end.timedOut || end.cancelled)
+  return seen ? failureFor(end, { exitCode: null, signal: null, left: [] }) : ended
 }
 
 function failureFor({ timedOut, cancelled, args, ms }: End, { exitCode, signal }: Ended): KikiError | undefined {
