@@ -9,10 +9,8 @@ const long = (text: string): LongText => ({
   read: (start, end) => text.slice(start, end),
 })
 const shown = (content: Parameters<typeof ended>[1]['content']) =>
-  ended({ operationId: 'op_1', sessionRef: 'ext_1' }, { status: 'completed', content }, LIMITS).content.map(
-    (block) =>
+  ended({ operationId: 'op_1', sessionRef: 'ext_1' }, { status: 'completed', content }, LIMITS).content.map((block) =>
     block.type === 'text' ? block.text : block.type,
- ,
   )
 
 it('OP-13 SH-01 how a command ended is shown whole, however long its output is', () => {
