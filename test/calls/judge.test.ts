@@ -13,6 +13,7 @@ import type { Tool } from '../../src/tools/tool.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
 import { walk } from '../../src/workspace/walk.js'
 import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
+import { caselessDisk, noCaselessDisk } from '../helpers/caseless-disk.js'
 
 let core: ApprovalCore
 beforeEach(async () => {
@@ -153,3 +154,42 @@ it('PA-05 a folder is looked through at any depth, and one that is too large for
     })
   })
 })
+
+const noDisk = noCaselessDisk()
+if (noDisk !== undefined) console.warn(`skipped: rules on a disk without letter cases, because ${noDisk}`)
+
+it.skipIf(noDisk !== undefined)(
+  'PA-04 FC-P14 on a disk without letter cases a deny or an ask means every spelling',
+  () => {
+    const rule = (decision: 'allow' | 'ask' | 'deny', pattern: string) => {
+      const read = readRule({ decision, pattern }, pattern, () => 'paths')
+      if ('problem' in read) throw new Error(read.problem)
+      return read
+    }
+    core.rules.use([
+      rule('deny', 'Read(secret.txt)'),
+      rule('deny', 'Write(Private/**)'),
+      rule('ask', 'Write(asked/*.md)'),
+    ])
+    const disk = caselessDisk()
+    try {
+      for (const folder of ['private', 'asked']) mkdirSync(join(disk.root, folder))
+      writeFileSync(join(disk.root, 'Secret.txt'), 'secret')
+      const kind = (name: string, args: object) => judgedFiles(name, args, disk.root).decision.kind
+      for (const path of ['secret.txt', 'SECRET.TXT', 'Secret.txt']) expect(kind('Read', { path }), path).toBe('deny')
+      expect(kind('Write', { path: 'PRIVATE/new.txt', content: '' })).toBe('deny')
+      expect(kind('Delete', { path: 'PRIVATE', recursive: true })).toBe('deny')
+      expect(kind('Write', { path: 'Asked/A.MD', content: '' })).toBe('ask')
+      expect(kind('Write', { path: 'free.txt', content: '' })).toBe('allow')
+      const { workspace } = judgedFiles('Read', { path: 'free.txt' }, disk.root)
+      expect(() => walk(workspace, 'SECRET.txt')).toThrow(/deny Read\(secret.txt\)/)
+    } finally {
+      disk.remove()
+    }
+    withFolder((root) => {
+      writeFileSync(join(root, 'SECRET.TXT'), 'another file')
+      expect(judgedFiles('Read', { path: 'SECRET.TXT' }, root).decision.kind).toBe('allow')
+      expect(judgedFiles('Read', { path: 'secret.txt' }, root).decision.kind).toBe('deny')
+    })
+  },
+)
