@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -89,10 +90,10 @@ it('PO-04 several allow rules together may cover a script', async () => {
 })
 
 /** What the gate decides in a session of mode `full` about a tool that names files, and the workspace that it leaves. */
-function judgedFiles(name: string, args: object, root: string) {
+function judgedFiles(name: string, args: object, root: string, dirs: string[] = []) {
   const tool = findNative(name)
   if (tool === undefined) throw new Error(`there is no ${name}`)
-  const connection = { ...core.connection, grant: { ...core.connection.grant, ceiling: 'full' as const } }
+  const connection = { ...core.connection, grant: { ...core.connection.grant, ceiling: 'full' as const, dirs } }
   const session = { ...core.session, mode: 'full' as const, workspace: root }
   const workspace = workspaceOf({ fence: createHomeFence(core.base) }, connection, session)
   const deps = { ...core, config: () => configSchema.parse({}) }
@@ -136,6 +137,21 @@ it('PA-05 what was asked about may be changed, and nothing guarded beside it', (
     expect(decision).toMatchObject({ kind: 'ask', by: 'guard' })
     walk(workspace, 'repo/.git/hooks/x').close()
     expect(() => walk(workspace, '.envrc')).toThrow(/always asked about/)
+  })
+})
+
+it("PA-05 git's folders are guarded by where they are too: a separate one, and those of a linked worktree", () => {
+  withFolder((root) => {
+    const git = (...args: string[]) => execFileSync('git', args, { cwd: root, stdio: 'ignore' })
+    git('init', '--separate-git-dir', join(root, 'meta'), join(root, 'ws'))
+    git('-C', 'ws', '-c', 'user.name=T', '-c', 'user.email=t@example.org', 'commit', '--allow-empty', '-m', 'first')
+    git('-C', 'ws', 'worktree', 'add', join(root, 'linked'))
+    const kind = (path: string, folder: string) =>
+      judgedFiles('Write', { path: join(root, path), content: '' }, join(root, folder), [root]).decision.kind
+    expect(kind('meta/hooks/pre-commit', 'ws')).toBe('ask')
+    expect(kind('meta/config', 'linked')).toBe('ask')
+    expect(kind('meta/worktrees/linked/config.worktree', 'linked')).toBe('ask')
+    expect(kind('metadata/config', 'ws')).toBe('allow')
   })
 })
 
