@@ -34,7 +34,7 @@ import { createProcesses, launcherCommand, launcherFile } from './processes/proc
 import { createSandboxNetwork } from './sandbox/network.js'
 import { createSandboxes } from './sandbox/sandboxes.js'
 import { createSessions } from './sessions/sessions.js'
-import { createWorktrees } from './sessions/worktrees.js'
+import { createWorktrees, type Worktrees } from './sessions/worktrees.js'
 import type { OnCommit } from './store/commits.js'
 import { openStore } from './store/store.js'
 import { argumentsOf } from './tools/arguments-of.js'
@@ -190,6 +190,7 @@ type PastParts = Records &
     bootId: string
     outputs: Outputs
     children: ChildRecords
+    worktrees: Pick<Worktrees, 'settle'>
   }
 
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
@@ -206,6 +207,7 @@ async function settlePast(parts: PastParts): Promise<void> {
     }),
   )
   await store.commits.durable(() => store.processes.loseRunning(clock.now()))
+  await parts.worktrees.settle()
   const left = await children.endLeft()
   if (left > 0) log.warn({ children: left }, 'what an earlier host had started was still there and was ended')
   const { accepted, waiting, unknown } = await recover({

@@ -7,6 +7,7 @@ import type { ParsedScript } from '../policy/commands/types.js'
 import { isGuarded, type SecretNames, secretNames } from '../policy/guards.js'
 import type { Target } from '../policy/rules.js'
 import type { Tool } from '../tools/tool.js'
+import { gitFoldersOf } from '../workspace/git.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { networkGuard } from './command.js'
 
@@ -52,8 +53,9 @@ export function guardsOf(
   if (network !== undefined) return { guard: network }
   const all = [...targets, ...recorded]
   if (tool.effect === 'write') {
-    const found = all.find((target) => isGuardedHere(workspace, target.given) || isGuardedHere(workspace, target.real))
-    const guard = found === undefined ? guardWithin(workspace, targets) : changesGuarded(found.given)
+    const guarded = guardedIn(workspace)
+    const found = all.find((target) => guarded(target.given) || guarded(target.real))
+    const guard = found === undefined ? guardWithin(guarded, targets) : changesGuarded(found.given)
     if (guard !== undefined) return { guard }
   }
   if (!showsContent(tool)) return {}
@@ -66,9 +68,19 @@ export function guardsOf(
   }
 }
 
-function isGuardedHere({ roots }: Pick<Workspace, 'roots'>, path: string): boolean {
-  const root = roots.find((one) => path === one || path.startsWith(`${one}/`))
-  return isGuarded(path, root)
+type IsGuarded = (path: string) => boolean
+
+/** By names, and for git's folders that are not called `.git` (a separate one, a linked worktree's) by where they are. */
+function guardedIn({ roots }: Pick<Workspace, 'roots'>): IsGuarded {
+  const folders = roots.flatMap(gitFoldersOf)
+  return (path) => {
+    const root = roots.find((one) => isIn(path, one))
+    return isGuarded(path, root) || folders.some((folder) => isIn(path, folder))
+  }
+}
+
+function isIn(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`)
 }
 
 function changesGuarded(path: string): string {
@@ -76,13 +88,13 @@ function changesGuarded(path: string): string {
 }
 
 /** About something guarded in a folder that is deleted or moved as a whole, at any depth. */
-function guardWithin(workspace: Workspace, targets: readonly Target[]): string | undefined {
+function guardWithin(guarded: IsGuarded, targets: readonly Target[]): string | undefined {
   const folders = targets.filter(({ tree }) => tree === true).map(({ real }) => real)
   let seen = 0
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for (const entry of entriesOf(folder)) {
       const path = join(folder, entry.name)
-      if (isGuardedHere(workspace, path)) return changesGuarded(path)
+      if (guarded(path)) return changesGuarded(path)
       if (++seen > MAX_ENTRIES) {
         return `More than ${MAX_ENTRIES} entries are in it, too many to look for what git, a shell, an editor or Kiki runs.`
       }
@@ -108,8 +120,9 @@ function entriesOf(folder: string): Dirent[] {
  * @param asked none where the call did not have to be asked about.
  */
 export function keepGuarded(workspace: Workspace, asked: readonly Target[]): void {
+  const guarded = guardedIn(workspace)
   refuseAlso(workspace, (path) => {
-    if (!isGuardedHere(workspace, path) || asked.some((target) => covers(target, path))) return undefined
+    if (!guarded(path) || asked.some((target) => covers(target, path))) return undefined
     return new KikiError('permission_denied', `${changesGuarded(path)} This call was not asked about for it.`, {
       hint: 'Name this very path, or for an undo the operation: then the owner is asked.',
       data: { setting: 'guard' },
@@ -118,7 +131,7 @@ export function keepGuarded(workspace: Workspace, asked: readonly Target[]): voi
 }
 
 function covers({ real, tree }: Target, path: string): boolean {
-  return path === real || (tree === true && path.startsWith(`${real}/`))
+  return path === real || (tree === true && isIn(path, real))
 }
 
 /**

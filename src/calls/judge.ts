@@ -14,6 +14,7 @@ import type { Profile, Session } from '../sessions/sessions.js'
 import { definitionOf } from '../tools/schema.js'
 import type { Tool } from '../tools/tool.js'
 import { resolvePath } from '../workspace/files.js'
+import { createSpellings } from '../workspace/spelling.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { GateDeps } from './call-tool.js'
 import { classesOfCommand, commandMatcher, prefixesOf } from './command.js'
@@ -55,7 +56,10 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
     if (content) keepSecrets(workspace, deps.config(), [])
     return { decision: decide(facts) }
   }
-  const subject = subjectOf(input)
+  const restricting = rules.some(({ decision, argument }) => decision !== 'allow' && argument !== undefined)
+  // Only such rules ask how a file system takes spellings.
+  const spellings = restricting ? createSpellings() : () => false
+  const subject = subjectOf(input, spellings)
   Object.assign(facts, { rules, subject })
   if (script !== undefined) facts.classes = classesOfCommand(script, deps.config())
   const config = deps.config()
@@ -63,7 +67,7 @@ export function judge(deps: JudgeDeps, input: JudgeInput): Judgement {
   const { guard, secret } = guardsOf({ tool, script, connection, config, workspace }, subject.targets, recorded)
   if (guard !== undefined) facts.guard = guard
   if (secret !== undefined) facts.secret = secret
-  enforceBelow(workspace, rules, subject)
+  enforceBelow(workspace, rules, subject, spellings)
   const asked = guard === undefined ? [] : [...subject.targets, ...recorded]
   if (tool.effect === 'write') keepGuarded(workspace, asked)
   if (content) keepSecrets(workspace, config, asked)
@@ -108,14 +112,20 @@ function recordedTargets(deps: JudgeDeps, { tool, args, session }: JudgeInput): 
 }
 
 /** What the rules see of a call. */
-function subjectOf({ tool, args, script, connection, session, workspace }: JudgeInput): Subject {
+function subjectOf(
+  { tool, args, script, connection, session, workspace }: JudgeInput,
+  spellings: (path: string) => boolean,
+): Subject {
   return {
     ...(script === undefined ? {} : { command: commandMatcher(script) }),
     tool: tool.name,
     ...(tool.countsAs === undefined ? {} : { countsAs: tool.countsAs }),
     connection: { id: connection.id, name: connection.name },
     workspace: session.workspace,
-    targets: (tool.targets?.(args) ?? []).map((target) => targetOf(workspace, target)),
+    targets: (tool.targets?.(args) ?? []).map((named) => {
+      const target = targetOf(workspace, named)
+      return spellings(target.real) ? { ...target, anySpelling: true } : target
+    }),
   }
 }
 
@@ -135,11 +145,16 @@ function targetOf(
 }
 
 /** Deny rules hold where a path is used too: names that are swapped after the decision, files within a folder (FC-P09). */
-function enforceBelow(workspace: Workspace, rules: readonly Rule[], subject: Subject): void {
+function enforceBelow(
+  workspace: Workspace,
+  rules: readonly Rule[],
+  subject: Subject,
+  spellings: (path: string) => boolean,
+): void {
   const denying = rules.filter(({ decision, argument }) => decision === 'deny' && argument !== undefined)
   if (denying.length === 0) return
   workspace.refuses = (path) => {
-    const rule = deniesPath(denying, subject, path)
+    const rule = deniesPath(denying, subject, path, spellings(path))
     if (rule === undefined) return undefined
     return new KikiError('permission_denied', `The rule deny ${rule.pattern} (${rule.from}) is about it.`, {
       hint: 'Only the owner can change it, in Kiki.',

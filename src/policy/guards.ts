@@ -1,15 +1,16 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { foldPath } from '../lib/spelling.js'
 import { pathGlob } from './path-glob.js'
 
-/** Folders of tools that run what is in them: git, editors, agents, Kiki itself (PA-05). */
+/** Folders of tools that run what is in them: git, editors, agents, Kiki itself (PA-05); `git~1` is `.git` in Windows' short names. */
 const GUARDED_FOLDERS = new Set(
-  '.git .kiki .vscode .idea .zed .fleet .devcontainer .husky .claude .cursor .codex .gemini .windsurf .continue .direnv .githooks .ssh'.split(
+  '.git .kiki .vscode .idea .zed .fleet .devcontainer .husky .claude .cursor .codex .gemini .windsurf .continue .direnv .githooks .ssh git~1 kiki~1'.split(
     ' ',
   ),
 )
 /** Of these the names above a session's folder count too: no owner means a session to work freely in the middle of one. */
-const GUARDED_ABOVE = new Set(['.git', '.kiki'])
+const GUARDED_ABOVE = new Set(['.git', '.kiki', 'git~1', 'kiki~1'])
 /** Folders that count only below a certain other: of git, shells and what starts by itself at sign-in. */
 const GUARDED_PAIRS = new Set(
   ['git', 'fish', 'nushell', 'autostart', 'systemd', 'environment.d'].map((name) => `.config/${name}`),
@@ -50,7 +51,7 @@ export function secretNames({ more, less }: { more: readonly string[]; less: rea
   const [added, removed] = [more.map(matcher), less.map(matcher)]
   return {
     has(path) {
-      const folded = fold(path)
+      const folded = foldPath(path)
       if (removed.some((matches) => matches(folded))) return false
       return looksSecret(folded) || added.some((matches) => matches(folded))
     },
@@ -71,7 +72,7 @@ function looksSecret(folded: string): boolean {
 
 function matcher(pattern: string): (folded: string) => boolean {
   const whole = pattern.startsWith('~/') ? join(homedir(), pattern.slice(2)) : pattern
-  const glob = pathGlob(fold(whole).replace(/^\//, ''))
+  const glob = pathGlob(foldPath(whole).replace(/^\//, ''))
   if (!whole.includes('/')) return (folded) => glob.matches(folded.slice(folded.lastIndexOf('/') + 1))
   return (folded) => glob.matches(folded.replace(/^\//, ''))
 }
@@ -81,7 +82,7 @@ function matcher(pattern: string): (folded: string) => boolean {
  * @param root the session's folder that holds `path`: what the owner chose to work in is not guarded for its own name.
  */
 export function isGuarded(path: string, root = ''): boolean {
-  const names = fold(path).split('/')
+  const names = foldPath(path).split('/')
   const above = root === '' || root === '/' || !isBelow(path, root) ? 0 : root.split('/').length
   return (
     names.some((name, index) =>
@@ -99,18 +100,4 @@ function isBelow(path: string, root: string): boolean {
 function isPair(parent: string | undefined, name: string): boolean {
   if (parent === undefined) return false
   return GUARDED_PAIRS.has(`${parent}/${name}`) || (parent.endsWith('.git') && (name === 'hooks' || name === 'config'))
-}
-
-/** One writing for all spellings that some file system takes for the same name: cases, Unicode forms, final dots and spaces (PA-04). */
-function fold(path: string): string {
-  // Invisible characters are left out by some file systems, and by every reader.
-  const folded = path
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(/\p{Cf}/gu, '')
-  return /[. ](?:\/|$)/.test(folded) ? folded.split('/').map(withoutEnd).join('/') : folded
-}
-
-function withoutEnd(name: string): string {
-  return name === '.' || name === '..' ? name : name.replace(/[. ]+$/, '')
 }

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { join, relative, sep } from 'node:path'
+import { foldPath } from '../lib/spelling.js'
 import type { DecisionKind } from './modes.js'
 import { nameGlob, type PathGlob, pathGlob } from './path-glob.js'
 
@@ -39,6 +40,8 @@ export interface Target {
   real: string
   /** Whatever lies in it is meant too (a folder that is deleted or moved). */
   tree?: boolean
+  /** The file system takes other spellings for the same file: a deny or an ask means them all (PA-04). */
+  anySpelling?: boolean
 }
 
 /** What rules judge: one call. */
@@ -131,19 +134,30 @@ export function ruleMatches(rule: Rule, subject: Subject): boolean {
   if (rule.decision === 'allow') {
     return subject.targets.length > 0 && subject.targets.every(({ given, real }) => matches(given) && matches(real))
   }
-  return subject.targets.some(
-    ({ given, real, tree }) =>
-      matches(given) || matches(real) || (tree === true && reachesInto(path, subject.workspace, real)),
-  )
+  return subject.targets.some((target) => restricts(path, subject.workspace, target, rule.decision))
+}
+
+function restricts(path: PathPattern, workspace: string, target: Target, decision: DecisionKind): boolean {
+  const { given, real, tree, anySpelling } = target
+  if (matchesPath(path, workspace, given, decision) || matchesPath(path, workspace, real, decision)) return true
+  if (tree === true && reachesInto(path, workspace, real)) return true
+  if (anySpelling !== true) return false
+  const folded = { given: foldPath(given), real: foldPath(real), ...(tree === true ? { tree } : {}) }
+  return restricts(path.folded(), foldPath(workspace), folded, decision)
 }
 
 /** Whether a deny rule of `tool` forbids one real path: asked again where the path is used, so that no swap of links passes it (FC-P09). */
-export function deniesPath(rules: readonly Rule[], subject: Omit<Subject, 'targets'>, path: string): Rule | undefined {
+export function deniesPath(
+  rules: readonly Rule[],
+  subject: Omit<Subject, 'targets'>,
+  path: string,
+  anySpelling = false,
+): Rule | undefined {
   return rules.find(
     (rule) =>
       rule.decision === 'deny' &&
       rule.argument !== undefined &&
-      ruleMatches(rule, { ...subject, targets: [{ given: path, real: path }] }),
+      ruleMatches(rule, { ...subject, targets: [{ given: path, real: path, anySpelling }] }),
   )
 }
 
@@ -156,6 +170,9 @@ interface PathPattern {
   below: PathGlob
   /** It says everything in a folder by itself. */
   folder: boolean
+  /** The same for folded paths. */
+  folded(): PathPattern
+  isFolded?: true
 }
 
 /**
@@ -168,6 +185,7 @@ function readPath(pattern: string): PathPattern {
   const trimmed = folder ? pattern.slice(0, -1) : pattern
   const of = (from: PathPattern['from'], glob: string): PathPattern => ({
     ...{ from, folder, glob: pathGlob(glob), below: pathGlob(`${glob}/**`) },
+    folded: () => ({ ...of(from, foldPath(glob)), isFolded: true }),
   })
   if (trimmed === '~' || trimmed.startsWith('~/')) return of('home', trimmed.slice(2) || '**')
   if (trimmed === '' || trimmed.startsWith('/')) return of('root', trimmed.slice(1) || '**')
@@ -175,8 +193,9 @@ function readPath(pattern: string): PathPattern {
   return of('workspace', trimmed.includes('/') ? local : `**/${local}`)
 }
 
-function baseOf({ from }: PathPattern, workspace: string): string {
-  return from === 'home' ? homedir() : from === 'root' ? '/' : workspace
+function baseOf({ from, isFolded }: PathPattern, workspace: string): string {
+  if (from === 'home') return isFolded === true ? foldPath(homedir()) : homedir()
+  return from === 'root' ? '/' : workspace
 }
 
 function matchesPath(pattern: PathPattern, workspace: string, path: string, decision: DecisionKind): boolean {

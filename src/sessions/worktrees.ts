@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { lstatSync, mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Clock } from '../lib/clock.js'
 import { KikiError, messageOf } from '../lib/errors.js'
@@ -67,6 +67,21 @@ export function createWorktrees(deps: WorktreeDeps) {
       } catch (error) {
         await store.commits.durable(() => worktrees.remove(path))
         throw error
+      }
+    },
+
+    /** At the start of a host: forgets what a dead one had not begun on disk, and says what it left half made. */
+    async settle(): Promise<void> {
+      for (const path of worktrees.unfinished()) {
+        if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
+          await store.commits.durable(() => worktrees.remove(path))
+        } else {
+          const hint = 'look into it, then: git worktree remove --force'
+          deps.log.warn(
+            { worktree: path, hint },
+            'an earlier host did not finish making a worktree; no session uses it',
+          )
+        }
       }
     },
 

@@ -39,6 +39,10 @@ export function worktreeTable(db: Database) {
     remove(path: string): void {
       sql('DELETE FROM worktrees WHERE path = ?').run(path)
     },
+    /** Begun, and not made to the end: a host died, or is about to finish it. */
+    unfinished(): string[] {
+      return sql('SELECT path FROM worktrees WHERE git_dir IS NULL ORDER BY created_at').pluck().all() as string[]
+    },
     /** Sessions that somebody can still work in there. */
     openSessions(path: string): number {
       return Number(sql("SELECT count(*) FROM sessions WHERE workspace = ? AND status = 'open'").pluck().get(path))

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { isAbsolute, relative, sep } from 'node:path'
 import { KikiError, systemCode } from '../lib/errors.js'
+import { plainWindowsPath } from '../lib/windows-path.js'
 import type { Workspace } from './workspace.js'
 
 /** Where a walk begins: a root, and the names to follow from there (`..` included). */
@@ -13,14 +14,29 @@ export interface Start {
  * Finds the root that a path begins in; nothing below it is looked at yet.
  * @throws KikiError `invalid_arguments`, `path_denied`.
  */
-export function startOf(workspace: Workspace, path: string): Start {
-  const problem = problemOf(path)
-  if (problem !== undefined) {
-    throw new KikiError('invalid_arguments', `The path ${problem}.`, { hint: 'Give the path of one file or folder.' })
-  }
+export function startOf(workspace: Workspace, asked: string): Start {
+  const problem = problemOf(asked)
+  if (problem !== undefined) throw notOnePath(problem)
+  const path = platformPath(asked, process.platform)
   if (!isAbsolute(path)) return { root: workspace.root, names: namesOf(path) }
   const names = namesOf(path)
   return startOfAbsolute(workspace, names) ?? startOfAlias(workspace, names) ?? refuseOutside(workspace, path)
+}
+
+/**
+ * A path in the spelling that its platform's own calls take: on Windows many others mean the same file, or another than they seem to
+ * (PA-04); elsewhere every spelling is itself.
+ * @throws KikiError `invalid_arguments`.
+ */
+export function platformPath(path: string, platform: NodeJS.Platform): string {
+  if (platform !== 'win32') return path
+  const plain = plainWindowsPath(path)
+  if ('problem' in plain) throw notOnePath(plain.problem)
+  return plain.path
+}
+
+function notOnePath(problem: string): KikiError {
+  return new KikiError('invalid_arguments', `The path ${problem}.`, { hint: 'Give the path of one file or folder.' })
 }
 
 /** The root that absolute names lie in by whole components (`/srv/app` does not admit `/srv/app-x`), if any. */

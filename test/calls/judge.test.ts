@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ import type { Tool } from '../../src/tools/tool.js'
 import { createHomeFence } from '../../src/workspace/fence.js'
 import { walk } from '../../src/workspace/walk.js'
 import { type ApprovalCore, openApprovals } from '../approvals/harness.js'
+import { caselessDisk, noCaselessDisk } from '../helpers/caseless-disk.js'
 
 let core: ApprovalCore
 beforeEach(async () => {
@@ -88,10 +90,10 @@ it('PO-04 several allow rules together may cover a script', async () => {
 })
 
 /** What the gate decides in a session of mode `full` about a tool that names files, and the workspace that it leaves. */
-function judgedFiles(name: string, args: object, root: string) {
+function judgedFiles(name: string, args: object, root: string, dirs: string[] = []) {
   const tool = findNative(name)
   if (tool === undefined) throw new Error(`there is no ${name}`)
-  const connection = { ...core.connection, grant: { ...core.connection.grant, ceiling: 'full' as const } }
+  const connection = { ...core.connection, grant: { ...core.connection.grant, ceiling: 'full' as const, dirs } }
   const session = { ...core.session, mode: 'full' as const, workspace: root }
   const workspace = workspaceOf({ fence: createHomeFence(core.base) }, connection, session)
   const deps = { ...core, config: () => configSchema.parse({}) }
@@ -138,6 +140,21 @@ it('PA-05 what was asked about may be changed, and nothing guarded beside it', (
   })
 })
 
+it("PA-05 git's folders are guarded by where they are too: a separate one, and those of a linked worktree", () => {
+  withFolder((root) => {
+    const git = (...args: string[]) => execFileSync('git', args, { cwd: root, stdio: 'ignore' })
+    git('init', '--separate-git-dir', join(root, 'meta'), join(root, 'ws'))
+    git('-C', 'ws', '-c', 'user.name=T', '-c', 'user.email=t@example.org', 'commit', '--allow-empty', '-m', 'first')
+    git('-C', 'ws', 'worktree', 'add', join(root, 'linked'))
+    const kind = (path: string, folder: string) =>
+      judgedFiles('Write', { path: join(root, path), content: '' }, join(root, folder), [root]).decision.kind
+    expect(kind('meta/hooks/pre-commit', 'ws')).toBe('ask')
+    expect(kind('meta/config', 'linked')).toBe('ask')
+    expect(kind('meta/worktrees/linked/config.worktree', 'linked')).toBe('ask')
+    expect(kind('metadata/config', 'ws')).toBe('allow')
+  })
+})
+
 it('PA-05 a folder is looked through at any depth, and one that is too large for that is asked about', () => {
   withFolder((root) => {
     const deep = join(root, 'a/b/c/d/e/f/g/h/i/j')
@@ -153,3 +170,42 @@ it('PA-05 a folder is looked through at any depth, and one that is too large for
     })
   })
 })
+
+const noDisk = noCaselessDisk()
+if (noDisk !== undefined) console.warn(`skipped: rules on a disk without letter cases, because ${noDisk}`)
+
+it.skipIf(noDisk !== undefined)(
+  'PA-04 FC-P14 on a disk without letter cases a deny or an ask means every spelling',
+  () => {
+    const rule = (decision: 'allow' | 'ask' | 'deny', pattern: string) => {
+      const read = readRule({ decision, pattern }, pattern, () => 'paths')
+      if ('problem' in read) throw new Error(read.problem)
+      return read
+    }
+    core.rules.use([
+      rule('deny', 'Read(secret.txt)'),
+      rule('deny', 'Write(Private/**)'),
+      rule('ask', 'Write(asked/*.md)'),
+    ])
+    const disk = caselessDisk()
+    try {
+      for (const folder of ['private', 'asked']) mkdirSync(join(disk.root, folder))
+      writeFileSync(join(disk.root, 'Secret.txt'), 'secret')
+      const kind = (name: string, args: object) => judgedFiles(name, args, disk.root).decision.kind
+      for (const path of ['secret.txt', 'SECRET.TXT', 'Secret.txt']) expect(kind('Read', { path }), path).toBe('deny')
+      expect(kind('Write', { path: 'PRIVATE/new.txt', content: '' })).toBe('deny')
+      expect(kind('Delete', { path: 'PRIVATE', recursive: true })).toBe('deny')
+      expect(kind('Write', { path: 'Asked/A.MD', content: '' })).toBe('ask')
+      expect(kind('Write', { path: 'free.txt', content: '' })).toBe('allow')
+      const { workspace } = judgedFiles('Read', { path: 'free.txt' }, disk.root)
+      expect(() => walk(workspace, 'SECRET.txt')).toThrow(/deny Read\(secret.txt\)/)
+    } finally {
+      disk.remove()
+    }
+    withFolder((root) => {
+      writeFileSync(join(root, 'SECRET.TXT'), 'another file')
+      expect(judgedFiles('Read', { path: 'SECRET.TXT' }, root).decision.kind).toBe('allow')
+      expect(judgedFiles('Read', { path: 'secret.txt' }, root).decision.kind).toBe('deny')
+    })
+  },
+)

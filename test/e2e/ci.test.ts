@@ -17,7 +17,7 @@ import { ROOT } from '../helpers/source-copy.js'
 
 /** What `.ci/run` needs of the system itself; everything else on its PATH is a stand-in that writes down its call. */
 const SYSTEM = 'bash dirname grep tee mktemp rm cat node'.split(' ')
-const PROGRAMS = 'bwrap chromium git strace python3 make g++'.split(' ')
+const PROGRAMS = 'bwrap chromium git strace python3 make g++ lowntfs-3g'.split(' ')
 let base: string
 let bin: string
 

@@ -26,6 +26,12 @@ async function client(grant: Record<string, unknown>) {
     made.call(name, { ...args, _kiki: { idempotency_key: randomUUID(), ...kiki } })
 }
 
+/** Resolves once the host has seen that nobody takes questions any more. */
+async function unwatched(watcher: Watcher): Promise<void> {
+  await watcher.close()
+  while ((await host.api<{ consumers: number }>('GET', '/api/approvals')).consumers > 0);
+}
+
 beforeEach(() => {
   writeFileSync(join(host.workspace, '.env'), 'TOKEN=canary-4711\n')
   writeFileSync(join(host.workspace, 'plain.txt'), 'canary-4711 in the open\n')
@@ -82,7 +88,7 @@ describe('what only the record names', () => {
       await call('kiki_operation', { action: 'wait', operation_id: operationId })
       expect(readFileSync(join(host.workspace, '.envrc'), 'utf8')).toBe('export A=1')
     } finally {
-      await watcher.close()
+      await unwatched(watcher)
     }
     const key = { idempotency_key: 'undo-of-a-guarded-file' }
     for (const args of [{}, { operation_id: operationId }, { since: operationId }]) {
@@ -116,7 +122,7 @@ describe('what only the record names', () => {
         'canary-4711',
       )
     } finally {
-      await watcher.close()
+      await unwatched(watcher)
     }
     const shown = textOf(await call('Changes', { operation_id: operationId }))
     expect(shown).toContain('modified .env')
@@ -151,7 +157,7 @@ describe('PA-06', () => {
         expect(textOf(await call('kiki_operation', { action: 'wait', operation_id }))).toContain('canary-4711')
       }
     } finally {
-      await watcher.close()
+      await unwatched(watcher)
     }
   })
 

@@ -24,7 +24,8 @@ let connection: string
 let base: string
 beforeAll(async () => {
   base = realpathSync(mkdtempSync(join(tmpdir(), 'kiki-worktrees-')))
-  host = await startHost({ base, env: { XDG_DATA_HOME: join(base, 'data') } })
+  mkdirSync(join(base, 'owner'))
+  host = await startHost({ base, env: { XDG_DATA_HOME: join(base, 'data'), HOME: join(base, 'owner') } })
   connection = await host.connection({ ceiling: 'full' })
 })
 afterAll(() => host.stop())
@@ -240,6 +241,7 @@ describe('a repository that would run programs', () => {
     writeFileSync(join(base, `late${count}.config`), `[filter "late"]\n\tsmudge = ${script('late')}\n`)
     git('config', 'includeIf.gitdir:**/worktrees/**.path', join(base, `late${count}.config`))
     git('config', 'core.fsmonitor', script('fsmonitor'))
+    writeFileSync(join(base, 'owner/.gitconfig'), `[filter "lfs"]\n\tsmudge = ${script('lfs')}\n`)
     git('config', 'core.pager', script('pager'))
     git('config', 'core.sshCommand', script('ssh'))
     git('config', 'diff.external', script('diff'))
@@ -275,6 +277,10 @@ describe('a repository that would run programs', () => {
     expect(readFileSync(oracle, 'utf8')).toMatch(/smudge/)
     expect(readFileSync(oracle, 'utf8')).toMatch(/late/)
     expect(readFileSync(oracle, 'utf8')).toMatch(/odd/)
+    const env = { ...process.env, HOME: join(base, 'owner') }
+    const own = ['worktree', 'add', '--quiet', '-b', 'own', join(base, `own${count}`)]
+    execFileSync('git', own, { cwd: repo, env, stdio: 'ignore' })
+    expect(readFileSync(oracle, 'utf8')).toMatch(/lfs/)
     gitIn(join(base, `loud${count}`), 'status')
     expect(readFileSync(oracle, 'utf8')).toMatch(/fsmonitor/)
   })

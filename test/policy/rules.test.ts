@@ -200,3 +200,25 @@ describe('order', () => {
     expect(of(['read_only', 'unknown'], {}, 'read-only')).toBe('deny')
   })
 })
+
+describe('where a file system takes other spellings for the same file', () => {
+  const target = (path: string, fields: object = {}) => ({
+    targets: [{ given: path, real: path, anySpelling: true, ...fields }],
+  })
+
+  it('PA-04 FC-P14 a deny or an ask means every spelling, an allow only its own', () => {
+    const seen = (decision: DecisionKind, pattern: string, path: string, fields: object = {}) =>
+      ruleMatches(rule(decision, pattern), subject('Read', path, target(path, fields)))
+    for (const decision of ['deny', 'ask'] as const) {
+      expect(seen(decision, 'Read(Secret/**)', '/ws/sECRET/a')).toBe(true)
+      expect(seen(decision, 'Read(caf\u00e9.txt)', '/ws/CAFE\u0301.TXT')).toBe(true)
+      expect(seen(decision, 'Read([a-c]x)', '/ws/BX')).toBe(true)
+      expect(seen(decision, 'Read(~/.SSH/**)', `${homedir().toUpperCase()}/.ssh/id_rsa`)).toBe(true)
+      expect(seen(decision, 'Read(Deep/x)', '/ws/DEEP', { tree: true })).toBe(true)
+      expect(seen(decision, 'Read(Secret/**)', '/ws/secrets/a')).toBe(false)
+      expect(seen(decision, 'Read(Secret/**)', '/ws/sECRET/a', { anySpelling: false })).toBe(false)
+    }
+    expect(seen('allow', 'Read(Secret/**)', '/ws/sECRET/a')).toBe(false)
+    expect(seen('allow', 'Read(Secret/**)', '/ws/Secret/a')).toBe(true)
+  })
+})
