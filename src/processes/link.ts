@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { deferred, settledWithin } from '../lib/async.js'
@@ -44,8 +44,12 @@ export interface LauncherStart {
   argv: readonly [string, ...string[]]
   env: Record<string, string>
   address: string
+  /** Ends what the launcher may leave, such as a container: run whenever it has gone. */
+  stop?: readonly [string, ...string[]]
 }
 
+/** Milliseconds that `stop` may take. */
+const STOP_MS = 10_000
 /** After this a launcher that was asked to end is killed; the host ends the children itself then. */
 const CLOSE_MS = 1500
 /** The launcher's messages are short; a longer line is a bug. */
@@ -58,7 +62,7 @@ export async function openLink(options: LinkOptions): Promise<Link> {
     onError: (error) => log.debug({ error: error.message }, 'a child connection failed'),
     onTunnel: options.onTunnel,
   })
-  const { argv, env, address } = options.start(door)
+  const { argv, env, address, stop } = options.start(door)
   const launcher = spawn(argv[0], argv.slice(1), {
     // Not the owner's folder: a process that stands in it would keep it from being unmounted.
     cwd: '/',
@@ -90,7 +94,8 @@ export async function openLink(options: LinkOptions): Promise<Link> {
     for (const child of children.values()) child.onLost(why)
     children.clear()
     tunnel.reject(why)
-    lost.resolve()
+    if (stop === undefined) lost.resolve()
+    else runStop(stop, env, log, lost.resolve)
   }
   const kill = (why: string): void => {
     if (ended) return
@@ -118,6 +123,19 @@ export async function openLink(options: LinkOptions): Promise<Link> {
       await lost.promise
     },
   }
+}
+
+/** That it failed is told, and keeps nobody waiting. */
+function runStop(
+  [file, ...words]: readonly [string, ...string[]],
+  env: LauncherStart['env'],
+  log: Log,
+  over: () => void,
+) {
+  execFile(file, words, { cwd: '/', env, timeout: STOP_MS, killSignal: 'SIGKILL' }, (error, _, stderr) => {
+    if (error !== null) log.error({ error: messageOf(error), stderr }, 'what a sandbox left could not be ended')
+    over()
+  })
 }
 
 function listen(

@@ -1,21 +1,38 @@
+import { spawnSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 import { scriptForRules } from '../../../src/tools/shell/bash.js'
 import { commandEnvironment } from '../../../src/tools/shell/environment.js'
 import { shellWords } from '../../../src/tools/shell/shell-words.js'
 
-it('SH-07 on Windows the configured shell runs the script, elsewhere bash, none with start-up files', () => {
-  expect(shellWords('x', 'linux', 'powershell')).toEqual(['bash', '--noprofile', '--norc', '-c', 'x'])
-  expect(shellWords('x', 'win32', 'git-bash')).toEqual(['bash', '--noprofile', '--norc', '-c', 'x'])
-  expect(shellWords('x', 'win32', 'powershell')).toEqual([
-    'powershell.exe',
-    '-NoLogo',
-    '-NoProfile',
-    '-NonInteractive',
-    '-ExecutionPolicy',
-    'Bypass',
-    '-Command',
-    'x',
-  ])
+const script = 'echo "a b"; exit 3'
+
+it('SH-07 Linux and macOS: bash without start-up files, whatever is configured for Windows', () => {
+  for (const platform of ['linux', 'darwin'] as const) {
+    for (const windows of ['powershell', 'git-bash'] as const) {
+      expect(shellWords(script, platform, windows)).toEqual(['bash', '--noprofile', '--norc', '-c', script])
+    }
+  }
+})
+
+it('SH-07 Windows: Git Bash where it is configured', () => {
+  expect(shellWords(script, 'win32', 'git-bash')).toEqual(['bash', '--noprofile', '--norc', '-c', script])
+})
+
+it('SH-07 Windows: PowerShell otherwise, without a profile, in UTF-8, and with the exit code of its last program', () => {
+  const words = shellWords('npm test # all\n', 'win32', 'powershell')
+  expect(words.slice(0, -1).join(' ')).toBe(
+    'powershell.exe -NoLogo -NoProfile -NonInteractive -ExecutionPolicy Bypass -OutputFormat Text -Command',
+  )
+  expect(words.at(-1)).toBe(
+    'try { [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false) } catch { }; ' +
+      'npm test # all\n\nif (-not $?) { if ($LASTEXITCODE) { exit $LASTEXITCODE } else { exit 1 } }',
+  )
+})
+
+it('SH-07 the same words run here, and give the script its own exit code', () => {
+  const [file, ...words] = shellWords(script, process.platform, 'powershell')
+  const { stdout, status } = spawnSync(file, words, { encoding: 'utf8' })
+  expect({ stdout, status }).toEqual({ stdout: 'a b\n', status: 3 })
 })
 
 it('PO-04 rules see the folder and the variables of a call as part of its script', () => {
