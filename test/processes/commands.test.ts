@@ -82,7 +82,7 @@ it('SH-04 standard input is at its end from the start, unless there is one', asy
 })
 
 it('SH-02 FC-H06 what is left when the shell ends is ended and named, also where it holds the output', async () => {
-  const { command, output } = await start('sleep 300 & echo hi')
+  const { command, output } = await start('sleep 300 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done; echo hi')
   expect(await output).toBe('hi\n')
   const { left } = await command.exited
   expect(left.map(({ name }) => name)).toEqual(['sleep'])
