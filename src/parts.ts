@@ -30,7 +30,7 @@ import { createBackground } from './processes/background.js'
 import { type ChildRecords, createChildRecords } from './processes/child-records.js'
 import { allowedEnvironment } from './processes/environment.js'
 import { createOutputs, type OutputLimits, type Outputs } from './processes/output/outputs.js'
-import { createProcesses, launcherCommand, launcherFile } from './processes/processes.js'
+import { type ChildProcesses, createProcesses, launcherCommand, launcherFile } from './processes/processes.js'
 import { createSandboxNetwork } from './sandbox/network.js'
 import { createSandboxes } from './sandbox/sandboxes.js'
 import { createSessions } from './sessions/sessions.js'
@@ -137,24 +137,11 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     expiry: () => durationMs(settings.current().approvals.expiry),
     dispatch: (row) => runClaimed(gate, row),
   })
-  const children = createChildRecords({ store, clock })
-  const background = createBackground({ store, outputs, clock, log })
-  const network = createSandboxNetwork(log)
-  const sandboxes = createSandboxes({
-    ...{ network, processes, children, log, config: settings.current, dir: paths.run, platform: process.platform },
-    ...{ env: allowedEnvironment(environment()), launcher: launcherCommand(launcherFile()) },
-    programFolder: fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, ''),
-  })
-  const shell = createShell({
-    ...{ processes, sandboxes, children, outputs, background, config: settings.current },
-    hostEnvironment: environment(),
-  })
-  shell.followGrants({ events, connections, sessions })
+  const hands = openHands(opening, { store, log }, { processes, outputs, config: settings.current })
+  hands.shell.followGrants({ events, connections, sessions })
   undo.push(
     () => processes.close(),
-    () => network.close(),
-    () => sandboxes.closeAll(),
-    () => background.end(() => true).then(() => undefined),
+    ...hands.undo,
     () => lifecycle.stopAll(),
   )
   const gate: GateDeps = {
@@ -168,7 +155,7 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
     sessions,
     operations,
     processes,
-    shell,
+    shell: hands.shell,
     rate: createRateLimit(clock),
     clock,
     log,
@@ -179,8 +166,32 @@ function openCore(opening: Opening, { log, store, audit, events }: Records, boot
   }
   return {
     ...{ fence, rules, settings, connections, sessions, operations, lifecycle, approvals, processes, gate },
-    ...{ outputs, children, sandboxes, background, worktrees },
+    ...{ outputs, worktrees, children: hands.children, sandboxes: hands.sandboxes, background: hands.background },
   }
+}
+
+/** Commands: where they run, what they leave running, and what undoes it, last first. */
+function openHands(
+  { paths, clock }: Opening,
+  { store, log }: Pick<Records, 'store' | 'log'>,
+  { processes, outputs, config }: { processes: ChildProcesses; outputs: Outputs; config: () => Config },
+) {
+  const children = createChildRecords({ store, clock })
+  const background = createBackground({ store, outputs, clock, log })
+  const network = createSandboxNetwork(log)
+  const sandboxes = createSandboxes({
+    ...{ network, processes, children, log, config, dir: paths.run, platform: process.platform },
+    ...{ env: allowedEnvironment(environment()), launcher: launcherCommand(launcherFile()) },
+    programFolder: fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, ''),
+  })
+  const hostEnvironment = environment()
+  const shell = createShell({ processes, sandboxes, children, outputs, background, config, hostEnvironment })
+  const undo: Step[] = [
+    () => network.close(),
+    () => sandboxes.closeAll(),
+    () => background.end(() => true).then(() => undefined),
+  ]
+  return { children, background, sandboxes, shell, undo }
 }
 
 type Records = ReturnType<typeof openRecords>

@@ -106,6 +106,8 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
     const forget = record === undefined ? () => undefined : await deps.children.add(record, made)
     const gone = processes.lost.then(() => {
       forget()
+      const planted = forbidden.filter(removed)
+      if (planted.length > 0) deps.log.warn({ session, planted }, 'what git would take settings from was removed')
       removePlaceholders(released(absent, placeholders))
       const left = (sessions.get(session) ?? []).filter((one) => one !== open)
       if (left.length > 0) sessions.set(session, left)

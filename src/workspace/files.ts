@@ -1,4 +1,4 @@
-import { type BigIntStats, closeSync, constants, readFileSync } from 'node:fs'
+import { type BigIntStats, closeSync, constants } from 'node:fs'
 import { KikiError } from '../lib/errors.js'
 import { runFor, runInSlices, type Sliced } from '../lib/slices.js'
 import { lockForChange } from './change-lock.js'
@@ -54,17 +54,6 @@ export function openFile(workspace: Workspace, path: string): OpenedFile {
     if (!node.stat.isFile()) throw notRegular(place.display, node.stat)
     return descend.reopen(place.folder, place.name, node, constants.O_RDONLY)
   })
-}
-
-/** A regular file's bytes by the safe walk. @throws KikiError as `openFile`, `too_large`. */
-export function readFile(workspace: Workspace, path: string, maxBytes: number): { bytes: Buffer; display: string } {
-  const file = openFile(workspace, path)
-  try {
-    if (file.stat.size > BigInt(maxBytes)) throw tooLarge(file.display, file.stat.size, maxBytes)
-    return { bytes: readFileSync(file.fd), display: file.display }
-  } finally {
-    file.close()
-  }
 }
 
 /** Opens a folder for reading by the safe walk. @throws KikiError as `openFile`, `invalid_arguments` for a non-folder. */

@@ -55,6 +55,21 @@ const keyed = (args: object) => ({ ...args, _kiki: { idempotency_key: `k${++key}
 const codeOf = (result: CallResult) => meta<{ code: string } | undefined>(result, 'kiki/error')?.code
 const leftovers = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.kiki-'))
 
+describe.skipIf(!root)('what commands write, on a disk', () => {
+  it('SH-01 GU-42 that is full is dropped with a word, and neither the command nor the host ends by it', async () => {
+    const host = await start()
+    tmpfs(join(host.home, 'output'), '1m')
+    const id = await host.connection({ tools: ['shell'], allow_commands: true, sandbox: 'off' })
+    const client = await connectClient(host, id, 'v1', { session: await host.session(id), args: ['--no-start'] })
+    undoing.push(() => client.close())
+    const much = await client.call('Bash', keyed({ command: 'seq 1000000; echo the end; exit 5' }))
+    expect(meta<{ exit_code: number; truncated: boolean }>(much, 'kiki/result')).toMatchObject({ exit_code: 5, truncated: true })
+    expect(textOf(much)).toMatch(/^1\n2\n3\n/)
+    expect(textOf(much)).toMatch(/bytes of output were dropped here/)
+    expect(textOf(await client.call('Bash', keyed({ command: 'echo goes on' })))).toMatch(/^goes on\n/)
+  })
+})
+
 describe.skipIf(!root)('a workspace on a disk', () => {
   it('FI-06 FI-10 FI-12 FI-14 that is full keeps what it has, says so, and goes on once there is space', async () => {
     const host = await start()

@@ -66,6 +66,8 @@ export function createOutputs({ dir, limits, log }: OutputsOptions): Outputs {
       const writer = openWriter({
         folder: join(dir, id),
         maxBytes: limits().operation,
+        failed: (error) =>
+          log.error({ operation: id, error: messageOf(error) }, 'output of a command could not be saved'),
         grew(bytes) {
           if (bytes > 0 && !makeRoom(bytes)) return false
           sizes.set(id, (sizes.get(id) ?? 0) + bytes)

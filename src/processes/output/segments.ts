@@ -16,7 +16,6 @@ export function createSegments(folder: string, maxBytes: number) {
   const segments: Segment[] = []
   let fd: number | undefined
   let end = 0
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
 
   function current(): number {
     fd ??= begin()
@@ -24,6 +23,7 @@ export function createSegments(folder: string, maxBytes: number) {
   }
 
   function begin(): number {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     const opened = openSync(join(folder, String(end)), 'ax', 0o600)
     segments.push({ start: end, size: 0 })
     return opened

@@ -32,9 +32,10 @@ export interface WriterOptions {
   maxBytes: number
   /** Bytes that a file grew by, or shrank. @returns false where there is no room for more: then it is dropped. */
   grew(bytes: number): boolean
+  /** What cannot be written is dropped, and the command goes on (GU-42). */
+  failed(error: unknown): void
 }
 
-/** @throws the system's error where a file cannot be written. */
 export function openWriter(options: WriterOptions): OutputWriter {
   let memory: Buffer[] = []
   let tail = Buffer.alloc(0)
@@ -79,7 +80,7 @@ export function openWriter(options: WriterOptions): OutputWriter {
 type FileOutput = ReturnType<typeof writeFiles>
 
 /** What has come is in the files at once; which blocks it makes is written at the end. */
-function writeFiles({ folder, maxBytes, grew }: WriterOptions) {
+function writeFiles({ folder, maxBytes, grew, failed }: WriterOptions) {
   const files = createSegments(folder, maxBytes)
   let blocks: Block[] = []
   let bytes = 0
@@ -89,8 +90,13 @@ function writeFiles({ folder, maxBytes, grew }: WriterOptions) {
   function append(part: Buffer): void {
     full ||= !grew(part.length)
     if (full) return
-    files.append(part)
-    written += part.length
+    try {
+      files.append(part)
+      written += part.length
+    } catch (error) {
+      full = true
+      failed(error)
+    }
   }
 
   const cutter = createBlocks((block, piece) => {
@@ -117,8 +123,13 @@ function writeFiles({ folder, maxBytes, grew }: WriterOptions) {
       cutter.end()
       files.close()
       const index = { bytes, blocks }
-      writeFileSync(join(folder, `${INDEX_FILE}.new`), encodeIndex(index), { mode: 0o600 })
-      renameSync(join(folder, `${INDEX_FILE}.new`), join(folder, INDEX_FILE))
+      try {
+        writeFileSync(join(folder, `${INDEX_FILE}.new`), encodeIndex(index), { mode: 0o600 })
+        renameSync(join(folder, `${INDEX_FILE}.new`), join(folder, INDEX_FILE))
+      } catch (error) {
+        // It is made again from the files when it is needed.
+        failed(error)
+      }
       return savedOutput(folder, segmentsIn(folder), index)
     },
   }
