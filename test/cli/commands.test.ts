@@ -174,7 +174,7 @@ describe('kiki sessions and operations', { timeout: 20_000 }, () => {
     expect(await json('sessions', 'show', ref)).toEqual({ ...made, saved_texts: [] })
     expect(await json('sessions', 'close', ref)).toMatchObject({ status: 'closed', cancelled: 0 })
     expect((await run('sessions', 'delete', ref)).code).toBe(1)
-    expect(await json('sessions', 'delete', ref, '--yes')).toEqual({ deleted: ref })
+    expect(await json('sessions', 'delete', ref, '--yes')).toEqual({ deleted: ref, ended_worktree: null })
   })
 
   it('CL-06 takes a workspace as seen from where the command runs', async () => {
