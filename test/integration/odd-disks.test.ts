@@ -63,7 +63,10 @@ describe.skipIf(!root)('what commands write, on a disk', () => {
     const client = await connectClient(host, id, 'v1', { session: await host.session(id), args: ['--no-start'] })
     undoing.push(() => client.close())
     const much = await client.call('Bash', keyed({ command: 'seq 1000000; echo the end; exit 5' }))
-    expect(meta<{ exit_code: number; truncated: boolean }>(much, 'kiki/result')).toMatchObject({ exit_code: 5, truncated: true })
+    expect(meta<{ exit_code: number; truncated: boolean }>(much, 'kiki/result')).toMatchObject({
+      exit_code: 5,
+      truncated: true,
+    })
     expect(textOf(much)).toMatch(/^1\n2\n3\n/)
     expect(textOf(much)).toMatch(/bytes of output were dropped here/)
     expect(textOf(await client.call('Bash', keyed({ command: 'echo goes on' })))).toMatch(/^goes on\n/)
