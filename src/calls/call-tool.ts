@@ -30,6 +30,7 @@ import {
   authenticate,
   findTool,
   inlineWait,
+  mustBeAsConfined,
   mustLeadThere,
   mustNotBeDenied,
   type ParsedCall,
@@ -166,7 +167,7 @@ export async function callAsOwner(
  */
 function decidedAgain(
   deps: GateDeps,
-  row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments' | 'approval_id'>,
+  row: Pick<OperationRow, 'connection_id' | 'session_ref' | 'tool' | 'arguments' | 'approval_id' | 'decision'>,
 ) {
   return async (live: Live) => {
     const granted = authenticate(deps, { connectionId: row.connection_id, holder: 'queue' })
@@ -181,6 +182,7 @@ function decidedAgain(
     mustNotBeDenied(decision)
     mustLeadThere(deps.approvals.placesOf(row), places)
     if (decision.kind === 'ask' && row.approval_id === null) throw asksNow(decision)
+    mustBeAsConfined(row, await withConfinement(deps.shell, tool, connection.grant, decision))
     return workOf(deps, { tool, args, script, workspace, connection })(live)
   }
 }

@@ -8,6 +8,7 @@ import { KikiError } from '../lib/errors.js'
 import { connectionPaused, connectionRevoked } from '../operations/claim.js'
 import type { Decision } from '../policy/decide.js'
 import type { Profile, Session } from '../sessions/sessions.js'
+import type { OperationRow } from '../store/operations.js'
 import { findNative } from '../tools/catalog.js'
 import { type KikiArguments, kikiArguments } from '../tools/schema.js'
 import type { Tool } from '../tools/tool.js'
@@ -158,6 +159,19 @@ export function mustLeadThere(asked: readonly string[] | undefined, now: readonl
     'What its arguments name leads elsewhere than when the owner was asked; nothing ran.',
     {
       hint: 'Call it again with a new key: the owner is asked about where it leads now.',
+    },
+  )
+}
+
+/** A command that was accepted, and perhaps approved, as confined does not run otherwise (SB-02). @throws KikiError `sandbox_unavailable`. */
+export function mustBeAsConfined(accepted: Pick<OperationRow, 'decision'>, now: Decision): void {
+  if (now.unconfined !== true || (JSON.parse(accepted.decision) as Partial<Decision>).unconfined === true) return
+  throw new KikiError(
+    'sandbox_unavailable',
+    'It was accepted to run in a sandbox, and none works any more; nothing ran.',
+    {
+      hint: 'Call it again with a new key to have it decided without one. The user sees with `kiki doctor` what is missing.',
+      data: { setting: 'connection.sandbox' },
     },
   )
 }

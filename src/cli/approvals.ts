@@ -33,7 +33,7 @@ function listCommand(approvals: Command, { output }: CommandContext): void {
         one.id,
         ageWords(one.asked_at, now),
         clientWords(one),
-        one.tool,
+        one.unconfined ? `${one.tool}, no sandbox` : one.tool,
         targetWords(one),
         one.why.reason,
       ])

@@ -6,6 +6,10 @@ import type { Io } from './io.js'
 export interface Output {
   /** The command's one result: the JSON value with `--json`, else the text. */
   result(value: unknown, text: () => string): Promise<void>
+  /** The result of a command that found something not in order: it is printed as any other, and the exit code is 1. */
+  failure(value: unknown, text: () => string): Promise<void>
+  /** Of what was printed: 1 after a `failure`. */
+  exitCode(): 0 | 1
   /** One of many lines of a command that goes on: a JSON value on one line with `--json`, else the text. */
   line(value: unknown, text: () => string): Promise<void>
   /** Progress and warnings: on stderr, never in the result. */
@@ -17,8 +21,15 @@ export interface Output {
 }
 
 export function createOutput(io: Io, { json }: { json: boolean }): Output {
+  let code: 0 | 1 = 0
+  const result: Output['result'] = (value, text) => io.out(`${json ? toJson(value) : text()}\n`)
   return {
-    result: (value, text) => io.out(`${json ? toJson(value) : text()}\n`),
+    result,
+    failure(value, text) {
+      code = 1
+      return result(value, text)
+    },
+    exitCode: () => code,
     line: (value, text) => io.out(`${json ? toJson(value, 0) : text()}\n`),
     note: (text) => io.err(`${text}\n`),
     piece: (text) => io.out(text),

@@ -9,6 +9,7 @@ const SHOWN = 60
 /** `kiki processes list|stop`: commands that clients run in the background. */
 export function processesCommand(program: Command, context: CommandContext): void {
   const processes = program.command('processes').description('commands that clients run in the background')
+  withExample(processes, 'kiki processes list', 'kiki processes stop proc_01')
   listCommand(processes, context)
   stopProcessCommand(processes, context)
 }

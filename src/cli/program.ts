@@ -32,7 +32,8 @@ import { undoCommand } from './undo.js'
 export async function runProgram(argv: readonly string[], io: Io = processIo()): Promise<number> {
   const json = wantsJson(argv)
   const said: string[] = []
-  const program = buildProgram({ output: createOutput(io, { json }), ask: json ? undefined : io.ask }, said)
+  const output = createOutput(io, { json })
+  const program = buildProgram({ output, ask: json ? undefined : io.ask }, said)
   let misused = program
   for (const command of withSubcommands(program)) {
     command.exitOverride((error) => {
@@ -42,7 +43,7 @@ export async function runProgram(argv: readonly string[], io: Io = processIo()):
   }
   try {
     await program.parseAsync(argv, { from: 'user' })
-    return 0
+    return output.exitCode()
   } catch (error) {
     if (error instanceof CommanderError) return reportUsage(io, { error, command: misused, said: said.join(''), json })
     await reportError(io, error, { json })

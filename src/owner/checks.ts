@@ -1,16 +1,17 @@
-import { existsSync, lstatSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
 import type { HomePaths } from '../config/home.js'
-import { KikiError, messageOf } from '../lib/errors.js'
+import { KikiError, messageOf, systemCode } from '../lib/errors.js'
+import { shellWord } from '../lib/shell-word.js'
 import type { Processes } from '../processes/processes.js'
 import type { Engine } from '../sandbox/engine.js'
 
 /** One line of `kiki doctor` (CL-16). */
 export interface Check {
   name: string
-  /** `missing` is something that only part of Kiki needs; `broken` has to be mended. */
-  state: 'ok' | 'missing' | 'broken'
+  /** `missing` is something that only part of Kiki needs; a `warning` changes nothing yet; `broken` has to be mended. */
+  state: 'ok' | 'missing' | 'warning' | 'broken'
   /** What was found. */
   says: string
   /** How to mend it. */
@@ -41,6 +42,7 @@ export async function machineChecks(deps: CheckDeps): Promise<Check[]> {
       argv: [rgPath, '--version'],
       need: 'searches',
       mend: 'Install Kiki again: npm ci.',
+      required: true,
     }),
     await program(deps, { name: 'bash', argv: ['bash', '--version'], need: 'commands', mend: 'Install bash.' }),
     await program(deps, { name: 'git', argv: ['git', '--version'], need: 'worktree sessions', mend: 'Install git.' }),
@@ -65,17 +67,36 @@ function runtime(engines: string): Check {
 /** Everything in the home is the owner's alone (GU-60). */
 function homeCheck({ dir }: HomePaths): Check {
   if (!existsSync(dir)) return { name: 'home', state: 'ok', says: `${dir} is made by the first \`kiki start\`` }
-  const open = [dir, ...entries(dir), ...entries(join(dir, 'keys'))].filter((path) => {
-    const stat = lstatSync(path, { throwIfNoEntry: false })
-    return stat !== undefined && !stat.isSymbolicLink() && !stat.isSocket() && (stat.mode & 0o077) !== 0
-  })
-  if (open.length === 0) return { name: 'home', state: 'ok', says: `${dir}, for its owner alone` }
-  const mend = 'Start the host: it makes the modes right. Or: chmod -R go= on it.'
-  return { name: 'home', state: 'broken', says: `others may get at ${open.slice(0, 3).join(', ')}`, mend }
+  const broken = (says: string, mend: string): Check => ({ name: 'home', state: 'broken', says, mend })
+  try {
+    // Of Windows these modes and numbers say nothing.
+    if (process.getuid === undefined) return { name: 'home', state: 'ok', says: dir }
+    const real = realpathSync(dir)
+    const { uid } = statSync(real)
+    if (uid !== process.getuid()) return broken(`${dir} belongs to another user`, 'Choose another --home.')
+    const open = openToOthers(real, OPEN_DEPTH)
+    if (open.length === 0) return { name: 'home', state: 'ok', says: `${dir}, for its owner alone` }
+    const more = open.length > SHOWN_OPEN ? ` and ${open.length - SHOWN_OPEN} more` : ''
+    return broken(
+      `others may get at ${open.slice(0, SHOWN_OPEN).join(', ')}${more}`,
+      `Start the host: it makes the modes right. Or: chmod -R go= ${shellWord(real, process.platform)}`,
+    )
+  } catch (error) {
+    return broken(`${dir} cannot be looked at: ${messageOf(error)}`, 'Make it yours again, or choose another --home.')
+  }
 }
 
-function entries(dir: string): string[] {
-  return existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []
+/** As deep as a start makes the modes right. */
+const OPEN_DEPTH = 3
+const SHOWN_OPEN = 3
+
+/** What others may get at in a folder, itself included. What a host makes and removes meanwhile is none of it. */
+function openToOthers(path: string, depth: number): string[] {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (stat === undefined || !(stat.isFile() || stat.isDirectory())) return []
+  const own = (stat.mode & 0o077) === 0 ? [] : [path]
+  if (depth === 0 || !stat.isDirectory()) return own
+  return [...own, ...readdirSync(path).flatMap((name) => openToOthers(join(path, name), depth - 1))]
 }
 
 function space({ dir }: HomePaths): Check {
@@ -88,10 +109,21 @@ function space({ dir }: HomePaths): Check {
   return { name: 'disk', state: 'broken', says, mend: 'Make room: on a full disk Kiki refuses to start anything.' }
 }
 
+interface Program {
+  name: string
+  argv: readonly [string, ...string[]]
+  /** What is not to be had without it. */
+  need: string
+  mend: string
+  /** It comes with Kiki, so that something is wrong where it does not run. */
+  required?: boolean
+}
+
 async function program(
   { processes }: CheckDeps,
-  { name, argv, need, mend }: { name: string; argv: readonly [string, ...string[]]; need: string; mend: string },
+  { name, argv, need, mend, required = false }: Program,
 ): Promise<Check> {
+  const state = required ? 'broken' : 'missing'
   let out = ''
   try {
     const { exitCode } = await processes.run({
@@ -102,10 +134,10 @@ async function program(
       },
     })
     if (exitCode === 0) return { name, state: 'ok', says: out.split('\n')[0] ?? '' }
-    return { name, state: 'missing', says: `it ended with ${exitCode}; ${need} need it`, mend }
+    return { name, state, says: `it ended with ${exitCode}; ${need} need it`, mend }
   } catch (error) {
     if (!(error instanceof KikiError)) throw error
-    return { name, state: 'missing', says: `${messageOf(error)} ${need} need it`, mend }
+    return { name, state, says: `${messageOf(error)} ${need} need it`, mend }
   }
 }
 
@@ -124,8 +156,14 @@ function browser(env: CheckDeps['env']): Check {
 }
 
 function isProgram(path: string): boolean {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat?.isFile() === true && (stat.mode & 0o111) !== 0
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch (error) {
+    // Not there, or in a folder that is not for this user: it could not be started either.
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(systemCode(error) ?? '')) return false
+    throw error
+  }
 }
 
 /** In the words of the refusal that commands would get (SB-02). */

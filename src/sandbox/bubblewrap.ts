@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LauncherStart } from '../processes/link.js'
-import { type Confinement, DOOR_INSIDE, type HiddenPlace, isWithin, type LauncherFacts } from './confinement.js'
+import {
+  type Confinement,
+  DOOR_INSIDE,
+  depthOf,
+  type HiddenPlace,
+  isWithin,
+  type LauncherFacts,
+} from './confinement.js'
 
 /** Sockets of the system's services (containers, buses, agents) are in `/run`; of it only this is needed by programs. */
 const RUN_KEPT = ['/run/systemd/resolve', '/run/NetworkManager/resolv.conf', '/run/resolvconf', '/run/current-system']
@@ -21,9 +28,7 @@ export function bubblewrap(confinement: Confinement, launcher: LauncherFacts): L
 }
 
 export function bubblewrapOptions(confinement: Confinement, door: string): string[] {
-  const { workspace, writable, temporary, frozen, fixed, hidden, programs, network } = confinement
-  // What the owner granted although it lies in a hidden folder is seen; what is hidden in a granted folder is not.
-  const [around, inside] = parted(hidden, ({ path }) => writable.some((root) => isWithin(root, path)))
+  const { workspace, temporary, frozen, fixed, network } = confinement
   return [
     ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ...(network ? [] : ['--unshare-net']),
@@ -31,14 +36,21 @@ export function bubblewrapOptions(confinement: Confinement, door: string): strin
     ...['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
     ...['--tmpfs', '/run', ...RUN_KEPT.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', path, path])],
     ...['--bind', temporary, '/tmp', '--tmpfs', '/var/tmp'],
-    ...around.flatMap(hide),
-    ...programs.filter((path) => isMasked(path, hidden)).flatMap((path) => ['--ro-bind', path, path]),
-    ...writable.flatMap((path) => ['--bind', path, path]),
-    ...inside.flatMap(hide),
+    ...layers(confinement),
     ...fixed.flatMap((path) => ['--bind', path, path]),
     ...frozen.flatMap((path) => ['--ro-bind', path, path]),
     ...['--bind', door, DOOR_INSIDE, '--chdir', workspace],
   ]
+}
+
+/** What is granted and what is hidden, the deeper later: each lies over what is around it. A hidden place that was granted by its own name is seen. */
+function layers({ writable, hidden, programs }: Confinement): string[] {
+  const all = [
+    ...hidden.filter(({ path }) => !writable.includes(path)).map((place) => ({ path: place.path, words: hide(place) })),
+    ...programs.filter((path) => isMasked(path, hidden)).map((path) => ({ path, words: ['--ro-bind', path, path] })),
+    ...writable.map((path) => ({ path, words: ['--bind', path, path] })),
+  ]
+  return all.toSorted((a, b) => depthOf(a.path) - depthOf(b.path)).flatMap(({ words }) => words)
 }
 
 function hide({ path, kind }: HiddenPlace): string[] {
@@ -47,10 +59,6 @@ function hide({ path, kind }: HiddenPlace): string[] {
 
 function isMasked(path: string, hidden: readonly HiddenPlace[]): boolean {
   return [...REPLACED, ...hidden.map((place) => place.path)].some((folder) => isWithin(path, folder))
-}
-
-function parted<T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] {
-  return [all.filter(test), all.filter((one) => !test(one))]
 }
 
 /** What tells whether it works here: all that is asked of the system, around a program that does nothing. */

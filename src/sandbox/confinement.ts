@@ -38,6 +38,11 @@ export type ConfinedStart = (confinement: Confinement, launcher: LauncherFacts) 
 /** Where the door's folder is seen within a sandbox that has a file system of its own. */
 export const DOOR_INSIDE = '/run/kiki'
 
+/** Folders from the root down to a path: what lies deeper lies over what is around it. */
+export function depthOf(path: string): number {
+  return path === '/' ? 0 : path.split('/').length - 1
+}
+
 /** Whether a path is the folder itself or within it. */
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)

@@ -77,11 +77,18 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
   const placeholders = new Map<string, number>()
   let engine: Promise<Engine> | undefined
 
-  async function usable(): Promise<Extract<Engine, { start: unknown }>> {
+  /** Looked for anew where none worked. */
+  async function find(): Promise<Engine> {
     engine ??= findEngine(deps)
-    const found = await engine
+    const looking = engine
+    const found = await looking
+    if (!('start' in found) && engine === looking) engine = undefined
+    return found
+  }
+
+  async function usable(): Promise<Extract<Engine, { start: unknown }>> {
+    const found = await find()
     if ('start' in found) return found
-    engine = undefined
     throw noSandbox(found)
   }
 
@@ -160,14 +167,7 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
   }
 
   return {
-    async engine() {
-      try {
-        return await usable()
-      } catch (error) {
-        if (error instanceof KikiError) return findEngine(deps)
-        throw error
-      }
-    },
+    engine: find,
     async open(session, terms) {
       const key = canonicalJson(terms)
       // One after the other: two calls at once must not make two.

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { LauncherStart } from '../processes/link.js'
-import { type Confinement, isWithin, type LauncherFacts } from './confinement.js'
+import { type Confinement, depthOf, isWithin, type LauncherFacts } from './confinement.js'
 
 /** Services of the system that ordinary programs need. None opens an application, reads the keychain or starts a job: by such a one a command would leave. */
 const SERVICES = [
@@ -92,7 +92,7 @@ function layers({ writable, temporary, hidden, programs }: Confinement, door: st
   )
   return [
     ...all
-      .toSorted((a, b) => depth(a.path) - depth(b.path))
+      .toSorted((a, b) => depthOf(a.path) - depthOf(b.path))
       .map(({ path, operations }) => rule(operations, filters('subpath', [path]))),
     // On the way to what is seen: that they are there, not what is in them.
     rule('allow file-read-metadata', filters('literal', unique(ways))),
@@ -147,10 +147,6 @@ function filters(kind: string, names: readonly string[]): string[] {
 function above(path: string): string[] {
   const folder = dirname(path)
   return folder === path || folder === '/' ? [] : [...above(folder), folder]
-}
-
-function depth(path: string): number {
-  return path.split('/').length
 }
 
 function unique(paths: readonly string[]): string[] {

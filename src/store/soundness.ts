@@ -13,8 +13,13 @@ export function problemOf(db: Database, file: string, knownSchema: number): stri
   const schema = db.pragma('user_version', { simple: true })
   if (typeof schema !== 'number' || schema > knownSchema)
     return `was written by a newer Kiki (schema ${schema}, this one knows ${knownSchema})`
-  const damage = statSync(file).size <= FULL_CHECK_BYTES ? pageDamage(db) : tableDamage(db)
+  const damage = damageOf(db, file)
   return damage === undefined ? undefined : `is damaged (${damage})`
+}
+
+/** The first damage that is found, as thoroughly as the size allows. Reads only. */
+export function damageOf(db: Database, file: string): string | undefined {
+  return statSync(file).size <= FULL_CHECK_BYTES ? pageDamage(db) : tableDamage(db)
 }
 
 function pageDamage(db: Database): string | undefined {

@@ -8,8 +8,9 @@ export interface Ran {
 }
 
 /** One run of the built command line on a home. */
-export function runKiki(home: string, args: readonly string[]): Promise<Ran> {
-  const { KIKI_HOME: _, ...env } = process.env
+export function runKiki(home: string, args: readonly string[], extra: NodeJS.ProcessEnv = {}): Promise<Ran> {
+  const { KIKI_HOME: _, ...own } = process.env
+  const env = { ...own, ...extra }
   const child = spawn(process.execPath, [MAIN, ...args, '--home', home], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ran: Ran = { code: null, out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -225,6 +225,17 @@ it('SB-01 bubblewrap: what is granted lies over what is hidden around it, and wh
   expect(at('--tmpfs', '/home/o/ws-parent')).toBeLessThan(at('--bind', '/home/o/ws-parent/ws', '/home/o/ws-parent/ws'))
   expect(at('--tmpfs', '/home/o/ws/.aws')).toBeGreaterThan(at('--bind', '/home/o/ws', '/home/o/ws'))
   expect(at('--ro-bind', '/home/o/ws/.git/hooks')).toBeGreaterThan(at('--bind', '/home/o/ws/.git', '/home/o/ws/.git'))
+  const deep = bubblewrapOptions(
+    { ...confinement, writable: ['/home/o/ws/.aws/open', '/home/o/ws', '/home/o/.ssh'] },
+    launcher.door,
+  ).join('\n')
+  const order = ['--bind\n/home/o/ws\n', '--tmpfs\n/home/o/ws/.aws\n', '--bind\n/home/o/ws/.aws/open\n']
+  expect(order.map((words) => deep.indexOf(words))).toEqual(
+    order.map((words) => deep.indexOf(words)).toSorted((a, b) => a - b),
+  )
+  expect(order.every((words) => deep.includes(words))).toBe(true)
+  expect(deep).toContain('--bind\n/home/o/.ssh\n')
+  expect(deep).not.toContain('--tmpfs\n/home/o/.ssh\n')
   expect(options.slice(0, 9)).toContain('--unshare-net')
   expect(bubblewrapOptions({ ...confinement, network: true }, launcher.door)).not.toContain('--unshare-net')
 })
