@@ -52,6 +52,8 @@ export interface LauncherStart {
 const STOP_MS = 10_000
 /** After this a launcher that was asked to end is killed; the host ends the children itself then. */
 const CLOSE_MS = 1500
+/** Characters of what a launcher, or its sandbox, said last: they tell why it ended. */
+const LAST_WORDS = 300
 /** The launcher's messages are short; a longer line is a bug. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 
@@ -153,13 +155,17 @@ function listen(
     onTooLong: () => on.kill('its launcher said more than fits one message'),
   })
   launcher.stdout.on('data', (chunk: Buffer) => splitter.push(chunk))
-  launcher.stderr.on('data', (chunk: Buffer) =>
-    on.log.error({ stderr: chunk.toString('utf8', 0, 2000) }, 'the launcher said'),
-  )
+  let last = ''
+  launcher.stderr.on('data', (chunk: Buffer) => {
+    last = `${last}${chunk.toString('utf8')}`.slice(-LAST_WORDS)
+    on.log.error({ stderr: chunk.toString('utf8', 0, 2000) }, 'the launcher said')
+  })
   // A write to a launcher that has just died fails here; its end is told below.
   launcher.stdin.on('error', (error) => on.log.debug({ error: messageOf(error) }, 'a message to the launcher failed'))
   launcher.once('error', (error) => on.end(messageOf(error)))
-  launcher.once('close', (code, signal) => on.end(signal === null ? `exit code ${code}` : signal))
+  launcher.once('close', (code, signal) =>
+    on.end(`${signal ?? `exit code ${code}`}${last.trim() === '' ? '' : `: ${last.trim()}`}`),
+  )
 }
 
 /** A sandbox's commands can write where its launcher does: what is no message must not reach further than here. */

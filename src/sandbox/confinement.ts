@@ -43,6 +43,13 @@ export function depthOf(path: string): number {
   return path === '/' ? 0 : path.split('/').length - 1
 }
 
+/** Whether nobody sees a path: of what covers it, the deepest counts, and what was granted by its own name is seen. */
+export function isHidden(path: string, { hidden, writable }: Pick<Confinement, 'hidden' | 'writable'>): boolean {
+  const deepest = (places: readonly string[]) =>
+    places.filter((place) => isWithin(path, place)).reduce((most, { length }) => Math.max(most, length), 0)
+  return deepest(hidden.map((place) => place.path)) > deepest(writable)
+}
+
 /** Whether a path is the folder itself or within it. */
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)

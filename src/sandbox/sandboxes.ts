@@ -6,7 +6,7 @@ import type { Log } from '../lib/log.js'
 import { type ChildRecords, removePlaceholders } from '../processes/child-records.js'
 import type { CommandSpawnOptions, RunningCommand } from '../processes/command.js'
 import { type ConfinedProcesses, openConfined } from '../processes/confined.js'
-import type { Confinement } from './confinement.js'
+import { type Confinement, isHidden } from './confinement.js'
 import { type Engine, type EngineDeps, findEngine } from './engine.js'
 import type { AllowedHosts, SandboxNetwork } from './network.js'
 
@@ -98,9 +98,12 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
     const temporary = join(temporaries, session)
     mkdirSync(temporary, { recursive: true, mode: 0o700 })
     const made = makePlaceholders(absent, placeholders)
+    // What nobody sees needs no guard, and a guard would show it: Kiki's own home in the workspace, for one.
+    const seen = (path: string) => !isHidden(path, rest)
     const confinement: Confinement = {
       ...rest,
-      frozen: [...rest.frozen, ...absent],
+      fixed: rest.fixed.filter(seen),
+      frozen: [...rest.frozen, ...absent].filter(seen),
       temporary: realpathSync.native(temporary),
       programs: [deps.programFolder, realpathSync.native(process.execPath)],
     }
@@ -110,9 +113,9 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
       start: ({ folder }) => found.start(confinement, { argv: deps.launcher, env: deps.env, door: folder }),
     })
     const { record } = processes
-    const forget = record === undefined ? () => undefined : await deps.children.add(record, made)
+    let forget: (() => void) | undefined
     const gone = processes.lost.then(() => {
-      forget()
+      forget?.()
       const planted = forbidden.filter(removed)
       if (planted.length > 0) deps.log.warn({ session, planted }, 'what git would take settings from was removed')
       removePlaceholders(released(absent, placeholders))
@@ -123,6 +126,13 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
     const open: Open = { terms: key, processes, forbidden, running: 0, idle: undefined, gone }
     gone.catch((error: unknown) => deps.log.error({ session, error: String(error) }, 'a sandbox left something behind'))
     sessions.set(session, [open, ...(sessions.get(session) ?? [])])
+    try {
+      if (record !== undefined) forget = await deps.children.add(record, made)
+    } catch (error) {
+      // Nothing may run in what the next host would not know of.
+      processes.kill('its start could not be recorded')
+      throw error
+    }
     return open
   }
 

@@ -92,6 +92,23 @@ describe('what a confined command sees and changes', () => {
     expect(outputOf(seen)).toContain('launcher.js')
   })
 
+  it("PA-03 SB-01 Kiki's home is not to be seen where it lies in the workspace itself", async () => {
+    const own = mkdtempSync(join(homedir(), '.cache', 'kiki-inside-'))
+    const inner = await startHost({ base: own, homeName: 'ws/.kiki' })
+    try {
+      const bench = await commandBench(inner, { sandbox: 'required' })
+      const seen = await bench.bash(
+        'ls -A .kiki; cat .kiki/owner.token .kiki/kiki.db; echo x > .kiki/new; cat .kiki/new',
+      )
+      expect(textOf(seen)).not.toMatch(/kiki_owner|SQLite|kiki\.db\n/)
+      expect(readdirSync(join(own, 'ws/.kiki'))).not.toContain('new')
+      await bench.client.close()
+    } finally {
+      await inner.stop()
+      rmSync(own, { recursive: true, force: true })
+    }
+  })
+
   it('SB-01 the network is off unless granted, and one session shares one', async () => {
     const server = createServer((_, response) => response.end('reached')).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
