@@ -60,11 +60,22 @@ export function openFile(workspace: Workspace, path: string): OpenedFile {
 export function readFile(workspace: Workspace, path: string, maxBytes: number): { bytes: Buffer; display: string } {
   const file = openFile(workspace, path)
   try {
-    if (file.stat.size > BigInt(maxBytes)) throw tooLarge(file.display, file.stat.size, maxBytes)
-    return { bytes: readFileSync(file.fd), display: file.display }
+    return { bytes: readOpened(file, maxBytes), display: file.display }
   } finally {
     file.close()
   }
+}
+
+/** The whole of an open file that was not read by position yet. @throws KikiError `too_large`. */
+export function readOpened(file: OpenedFile, maxBytes: number): Buffer {
+  const { size } = file.stat
+  if (size > BigInt(maxBytes)) {
+    throw new KikiError('too_large', `"${file.display}" has ${size} bytes; at most ${maxBytes} are read at once.`, {
+      hint: 'Look at a smaller part of it that a command makes.',
+      data: { size: Number(size), limit: maxBytes },
+    })
+  }
+  return readFileSync(file.fd)
 }
 
 /** Opens a folder for reading by the safe walk. @throws KikiError as `openFile`, `invalid_arguments` for a non-folder. */
