@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApprovals } from './approvals/approvals.js'
@@ -207,6 +208,7 @@ type PastParts = Records &
 /** Ends, puts back and dispatches what a dead host left (GU-05). */
 async function settlePast(parts: PastParts): Promise<void> {
   const { store, audit, clock, events, log, bootId, paths, gate, undo, outputs, children } = parts
+  rmSync(gate.scratch, { recursive: true, force: true })
   await store.commits.vital(() => {
     store.boots.begin(bootId, process.pid, clock.now())
     audit.started({ boot: bootId, pid: process.pid, version: readVersion() })

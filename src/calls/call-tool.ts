@@ -17,7 +17,7 @@ import type { Sessions } from '../sessions/sessions.js'
 import type { OperationRow } from '../store/operations.js'
 import type { Store } from '../store/store.js'
 import type { Shell } from '../tools/shell/shell.js'
-import type { Tool } from '../tools/tool.js'
+import type { Tool, ToolContext } from '../tools/tool.js'
 import type { HomeFence } from '../workspace/fence.js'
 import { createJournal } from '../workspace/journal.js'
 import type { Caller, ToolRequest } from './caller.js'
@@ -215,12 +215,12 @@ function workOf(deps: GateDeps, { tool, args, script, workspace, connection }: A
 }
 
 /** What an operation of the same connection and session has saved; nothing else is to be had (GU-13). */
-function savedPart(deps: GateDeps, live: Live, id: string, part: number): Buffer | undefined {
+function savedPart(deps: GateDeps, live: Live, id: string, part: number): ReturnType<ToolContext['savedPart']> {
   const row = deps.store.operations.get(id)
   if (row === undefined || row.result === null) return undefined
   if (row.connection_id !== live.connectionId || row.session_ref !== live.sessionRef) return undefined
   const saved = openPart(deps.operations.sources, { id, result: row.result }, part)
-  return saved?.kind === 'media' ? saved.bytes(0, saved.length) : undefined
+  return saved?.kind === 'media' ? { length: saved.length, read: saved.bytes } : undefined
 }
 
 /** Waits for the end within the inline wait; a plain read whose caller went away is stopped (OP-12, GU-20). */

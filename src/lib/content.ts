@@ -26,6 +26,14 @@ export interface KeptBytes {
   output?: true
 }
 
+/** What references to kept bytes begin with. A resource that is named by one must be kept. */
+export const KEPT_SCHEME = 'kiki-file://'
+
+/** Names a part of media of an operation's saved result, within its session (MD-01). */
+export function keptReference(operationId: string, part: number): string {
+  return `${KEPT_SCHEME}${operationId}/${part}`
+}
+
 /** One block of what an operation ended with. */
 export type OutcomeBlock = ContentBlock | LongText | KeptBytes
 

@@ -1,6 +1,7 @@
 import {
   type ContentBlock,
   describeCall,
+  KEPT_SCHEME,
   type KeptBytes,
   type LongText,
   type NextCall,
@@ -134,12 +135,17 @@ export function passesLimits(content: readonly OutcomeBlock[], limits: InlineLim
   let text = 0
   let media = 0
   for (const block of content) {
-    if (block.type === 'kept') return true
+    if (block.type === 'kept' || isNamed(block)) return true
     const own = textOf(block)
     if (own !== undefined) text += own.length
     else media += mediaBytes(block)
   }
   return text > limits.text || media > limits.media
+}
+
+/** The reference that a resource goes by is a promise that it is there. */
+function isNamed(block: OutcomeBlock): boolean {
+  return block.type === 'resource' && block.resource.uri.startsWith(KEPT_SCHEME)
 }
 
 function cutContent(

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Grant } from '../grants/grant.js'
-import type { OutcomeBlock } from '../lib/content.js'
+import type { KeptBytes, OutcomeBlock } from '../lib/content.js'
 import type { KikiError } from '../lib/errors.js'
 import type { SessionChanges } from '../operations/changes.js'
 import type { Effect, Family } from '../policy/modes.js'
@@ -37,8 +37,8 @@ export interface ToolContext {
   shell: Shell
   /** A folder of the home for short-lived private files; made where it is missing. */
   scratch: string
-  /** The bytes of a part that an earlier call of this very session kept. */
-  savedPart(operationId: string, part: number): Buffer | undefined
+  /** A part of media that an earlier call of this very session kept; undefined for any other (GU-13). */
+  savedPart(operationId: string, part: number): Pick<KeptBytes, 'length' | 'read'> | undefined
   /** Aborted by cancel, revoke and host stop. */
   signal: AbortSignal
   /** One line for a person about what is happening now. */

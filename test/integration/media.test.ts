@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { type CallResult, connectClient, type TestClient } from '../helpers/clients.js'
 import { startHost, type TestHost } from '../helpers/host.js'
+import { bombPng, pdf, SLOW_SVG } from '../helpers/media-files.js'
 import { factsOf, operationOf, textOf } from './command-bench.js'
 
 let host: TestHost
@@ -39,34 +40,6 @@ async function paged(operation_id: string, part: number): Promise<Buffer> {
   return Buffer.concat(pages)
 }
 
-/** A PDF of pages with one line each. */
-function pdf(lines: string[], extra = ''): Buffer {
-  const objects = [
-    '<< /Type /Catalog /Pages 2 0 R >>',
-    `<< /Type /Pages /Kids [${lines.map((_, index) => `${4 + index * 2} 0 R`).join(' ')}] /Count ${lines.length} >>`,
-    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-    ...lines.flatMap((line, index) => {
-      const stream = `BT /F1 24 Tf 72 700 Td (${line}) Tj ET`
-      return [
-        `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents ${5 + index * 2} 0 R >>`,
-        `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
-      ]
-    }),
-  ]
-  let body = '%PDF-1.4\n'
-  const offsets = objects.map((object, index) => {
-    const at = body.length
-    body += `${index + 1} 0 obj\n${object}\nendobj\n`
-    return at
-  })
-  const xref = body.length
-  body += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')}`
-  return Buffer.from(
-    `${body}trailer\n<< /Size ${objects.length + 1} /Root 1 0 R ${extra}>>\nstartxref\n${xref}\n%%EOF\n`,
-    'latin1',
-  )
-}
-
 it('MD-01 a small image is shown as it is, by its content and not its name', async () => {
   const png = await sharp({ create: { width: 40, height: 30, channels: 3, background: 'red' } })
     .png()
@@ -97,15 +70,37 @@ it('MD-01 FC-R08 a large image is scaled down and says so; its original is kept,
   const reference = factsOf(shown).original as string
   expect(reference).toBe(`kiki-file://${operation_id}/2`)
   expect(factsOf(await show(reference))).toMatchObject({ width: 2000, height: 1500 })
-  const other = await connectClient(host, await host.connection({ tools: ['media'] }), 'v2 auto')
-  const otherSession = await host.session(await host.connection({ tools: ['media'] }))
-  expect(otherSession).not.toBe(session)
-  const second = await connectClient(host, connection, 'v2 auto', { session: await host.session(connection) })
-  const foreign = await second.call('ReadMedia', { path: reference })
-  const unknown = await second.call('ReadMedia', { path: reference.replace(operation_id, 'op_000000000000') })
-  expect(textOf(foreign).replace(reference, 'X')).toBe(textOf(unknown).replace(/kiki-file:\S+/, 'X'))
-  await second.close()
-  await other.close()
+  expect((await paged(operationOf(await show(reference)).operation_id, 2)).equals(original)).toBe(true)
+})
+
+it('MD-01 GU-13 OP-15 a reference holds as long as it is named, in its own session only', async () => {
+  const archive = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), Buffer.alloc(900, 5)])
+  put('small.zip', archive)
+  const shown = await show('small.zip')
+  const reference = factsOf(shown).original as string
+  expect(shown.content[0]?.resource).toEqual({
+    uri: reference,
+    mimeType: 'application/zip',
+    blob: archive.toString('base64'),
+  })
+  rmSync(join(host.workspace, 'small.zip'))
+  expect((await paged(operationOf(shown).operation_id, 0)).equals(archive)).toBe(true)
+  expect((await show(reference)).content[0]?.resource?.blob).toBe(archive.toString('base64'))
+
+  const unknown = 'kiki-file://op_000000000000/0'
+  const foreign = await host.connection({ tools: ['files', 'media'] })
+  for (const [who, ref] of [
+    [connection, await host.session(connection)],
+    [foreign, await host.session(foreign)],
+  ] as const) {
+    const other = await connectClient(host, who, 'v2 auto', { session: ref })
+    const refused = await other.call('ReadMedia', { path: reference })
+    expect(textOf(refused)).toBe(
+      `not_found: There is no ${reference} in this session. References hold as long as their operation is kept.`,
+    )
+    expect(textOf(await other.call('ReadMedia', { path: unknown }))).toBe(textOf(refused).replace(reference, unknown))
+    await other.close()
+  }
 })
 
 it('MD-01 a turned photograph is shown upright and without its place', async () => {
@@ -122,12 +117,12 @@ it('MD-01 a turned photograph is shown upright and without its place', async () 
 })
 
 it('MD-01 hostile images are refused, and the host goes on', async () => {
-  const bomb = await sharp({ create: { width: 16_000, height: 16_000, channels: 3, background: 'white' } })
-    .png({ compressionLevel: 9 })
+  put('bomb.png', bombPng(30_000))
+  expect(textOf(await show('bomb.png'))).toMatch(/^too_large: bomb\.png cannot be shown: It is 30000 × 30000 pixels/)
+  const whole = await sharp({ create: { width: 3000, height: 3000, channels: 3, background: 'white' } })
+    .png()
     .toBuffer()
-  put('bomb.png', bomb)
-  expect(textOf(await show('bomb.png'))).toMatch(/^(too_large|invalid_arguments): bomb\.png cannot be shown/)
-  put('torn.png', bomb.subarray(0, bomb.length / 2))
+  put('torn.png', whole.subarray(0, whole.length / 2))
   expect(textOf(await show('torn.png'))).toMatch(/cannot be shown/)
   put('not.png', Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100, 7)]))
   expect(textOf(await show('not.png'))).toMatch(/^invalid_arguments: not\.png cannot be shown/)
@@ -181,8 +176,42 @@ it('MD-01 audio is audio, other files are resources, text is for Read, and what 
   expect(textOf(big)).toContain('3000004 bytes of media are left out here')
   expect((await paged(operationOf(big).operation_id, 0)).equals(zip)).toBe(true)
   put('t.txt', 'text')
-  expect(textOf(await show('t.txt'))).toMatch(/looks like text\. Read shows it/)
+  expect(textOf(await show('t.txt'))).toBe('invalid_arguments: t.txt is text. Read shows it.')
+  const long = Buffer.concat([wav, Buffer.alloc(2_000_000, 3)])
+  put('long.wav', long)
+  const cut = await show('long.wav')
+  expect(cut.content.map(({ type }) => type)).toEqual(['text', 'text'])
+  const reference = factsOf(cut).original as string
+  expect(textOf(cut)).toContain(reference)
+  expect((await paged(operationOf(cut).operation_id, 0)).equals(long)).toBe(true)
+  expect(factsOf(await show(reference))).toMatchObject({ type: 'audio/wav', bytes: long.length })
   execFileSync('mkfifo', [join(host.workspace, 'fifo')])
   expect((await show('fifo')).isError).toBe(true)
   expect(readFileSync(join(host.workspace, 'a.wav')).equals(wav)).toBe(true)
+})
+
+it('MD-01 OP-12 a cancelled call ends its decoder and leaves nothing of it', async () => {
+  put('slow.svg', SLOW_SVG)
+  const scratch = join(host.home, 'run', 'scratch')
+  const decoders = () =>
+    execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
+      .split('\n')
+      .filter((line) => line.includes(scratch))
+  const cancel = new AbortController()
+  const call = client.call('ReadMedia', { path: 'slow.svg' }, { signal: cancel.signal })
+  const ended = expect(call).rejects.toThrow()
+  await vi.waitFor(() => expect(decoders()).not.toEqual([]), { timeout: 20_000, interval: 20 })
+  cancel.abort()
+  await ended
+  await vi.waitFor(() => expect([decoders(), readdirSync(scratch)]).toEqual([[], []]), {
+    timeout: 10_000,
+    interval: 20,
+  })
+})
+
+it('MD-01 GR-03 an observer has ReadMedia', async () => {
+  const observer = await host.connection({ tools: ['files', 'search', 'media'], ceiling: 'read-only' })
+  const other = await connectClient(host, observer, 'v2 auto', { session: await host.session(observer) })
+  expect(await other.tools()).toContain('ReadMedia')
+  await other.close()
 })

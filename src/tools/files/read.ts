@@ -3,8 +3,9 @@ import { openFile } from '../../workspace/files.js'
 import { createLineIndexes, type LineIndexes } from '../../workspace/line-index.js'
 import { MAX_PAGE_CHARS, type Page, readPage } from '../../workspace/lines.js'
 import { shownPath } from '../../workspace/list.js'
-import { readFile } from '../../workspace/read-file.js'
-import { pdfText } from '../media/pdf.js'
+import { readOpened } from '../../workspace/read-file.js'
+import { MAX_TEXT_PAGES, pdfText } from '../media/pdf.js'
+import { MAX_MEDIA_BYTES } from '../media/read-media.js'
 import { defineTool, type Tool, type ToolResult, text } from '../tool.js'
 import { isNotebook, readNotebook } from './read-notebook.js'
 
@@ -14,7 +15,6 @@ const DEFAULT_LINES = 2000
 const NOTES_CHARS = 600
 const MAX_LIMIT = 1_000_000
 const PDF = 'application/pdf'
-const MAX_PDF_BYTES = 64 * 1024 * 1024
 
 const input = z.strictObject({
   path: z.string().min(1).describe('File.'),
@@ -35,7 +35,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
       'Reads lines of a text file as `<number>\\t<text>`; all after the first tab is the line exactly. Notes in [brackets]',
       `follow; the last names the next offset. Default: ${DEFAULT_LINES} lines or what fits one answer; a larger limit gives a`,
       'larger result. Lines over 2,000 characters are clamped. From the end of files over 16 MB lines are numbered -1, -2, …',
-      'Legacy 8-bit text shows U+FFFD. A PDF is shown as the text of its pages, .ipynb as cells.',
+      'Legacy 8-bit text shows U+FFFD. A PDF is shown as text, where offset and limit count pages; .ipynb as cells.',
     ].join(' '),
     effect: 'read',
     family: 'files',
@@ -58,7 +58,7 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
         }
         const page = await readPage(file, request, { indexes, signal: context.signal })
         if (page.kind === 'binary' && page.type === PDF) {
-          return pdfText(context, name, readFile(context.workspace, args.path, MAX_PDF_BYTES).bytes, undefined)
+          return pdfText(context, { name, bytes: readOpened(file, MAX_MEDIA_BYTES) }, pagesOf(args), PDF_WORDS)
         }
         const more = notebook === undefined ? {} : { note: `[Not shown as a notebook: ${notebook.note}.]` }
         return showPage(page, name, request.offset, more)
@@ -67,6 +67,16 @@ export function createRead(indexes: LineIndexes = createLineIndexes()): Tool {
       }
     },
   })
+}
+
+/** Of a PDF, offset and limit count pages (FI-05). */
+function pagesOf({ offset = 1, limit = MAX_TEXT_PAGES }: { offset?: number | undefined; limit?: number | undefined }) {
+  return { first: offset, most: Math.min(limit, MAX_TEXT_PAGES) }
+}
+
+const PDF_WORDS = {
+  next: (page: number) => `Next: offset ${page}; offset and limit count pages.`,
+  images: 'ReadMedia with "as": "images" shows pages as they look.',
 }
 
 /** Words a page for the client. Facts `from` and `to` are 0 where no line is shown. */

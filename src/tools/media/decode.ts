@@ -2,12 +2,21 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { KikiError } from '../../lib/errors.js'
+import type { Processes } from '../../processes/processes.js'
 import type { ToolContext } from '../tool.js'
 import type { MediaAnswer, MediaRequest } from './media-worker.js'
 
-/** Milliseconds that a decoder may take, its memory in MB, and the most that it may answer. */
-const DECODE_MS = 30_000
-const MEMORY_MB = 1024
+/** What one decoder may use. */
+export interface DecodeLimits {
+  /** Milliseconds until it is ended. */
+  ms: number
+  /** MB of memory of its own, all kinds together; the system holds it to that, except on Windows. */
+  memoryMb: number
+}
+
+const LIMITS: DecodeLimits = { ms: 30_000, memoryMb: 2048 }
+/** MB of JavaScript's objects, a part of that. */
+const HEAP_MB = 1024
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 type WithoutFile<T> = T extends unknown ? Omit<T, 'file'> : never
@@ -16,26 +25,28 @@ type Decoded = { head: Exclude<MediaAnswer, { kind: 'refused' }>; body: Buffer }
 /**
  * Decodes bytes in a child process, from a private copy (src/tools/media/media-worker.ts).
  * @param name of the file, for messages.
- * @throws KikiError `too_large`, `invalid_arguments` where the file is broken, encrypted or has no such page, `timeout`,
- * `cancelled`, `internal_error` where the decoder died.
+ * @throws KikiError `too_large`, also where the decoder died of it, `invalid_arguments` where the file is broken, encrypted
+ * or has no such page, `timeout`, `cancelled`.
  */
 export async function decode(
   context: ToolContext,
   name: string,
   bytes: Buffer,
   request: WithoutFile<MediaRequest>,
+  limits: DecodeLimits = LIMITS,
 ): Promise<Decoded> {
   mkdirSync(context.scratch, { recursive: true, mode: 0o700 })
   const folder = mkdtempSync(join(context.scratch, 'media-'))
-  const late = AbortSignal.timeout(DECODE_MS)
+  const late = AbortSignal.timeout(limits.ms)
   try {
     const file = join(folder, 'file')
     writeFileSync(file, bytes, { mode: 0o600, flag: 'wx' })
-    const out = await runWorker(context, { ...request, file } as MediaRequest, AbortSignal.any([context.signal, late]))
-    return read(name, out)
+    const signal = AbortSignal.any([context.signal, late])
+    const argv = workerArgv({ ...request, file } as MediaRequest, limits)
+    return read(name, await runWorker(context.processes, argv, { name, signal }))
   } catch (error) {
     if (late.aborted && !context.signal.aborted) {
-      throw new KikiError('timeout', `${name} took longer than ${DECODE_MS / 1000} s to decode; that was ended.`, {
+      throw new KikiError('timeout', `${name} took longer than ${limits.ms / 1000} s to decode; that was ended.`, {
         hint: 'Ask for fewer pages, or use a command to make it smaller.',
       })
     }
@@ -45,11 +56,15 @@ export async function decode(
   }
 }
 
-async function runWorker({ processes }: ToolContext, request: MediaRequest, signal: AbortSignal): Promise<Buffer> {
+async function runWorker(
+  processes: Processes,
+  argv: readonly [string, ...string[]],
+  { name, signal }: { name: string; signal: AbortSignal },
+): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   const result = await processes.run({
-    argv: [process.execPath, `--max-old-space-size=${MEMORY_MB}`, workerFile(), JSON.stringify(request)],
+    argv,
     cwd: '/',
     signal,
     onStdout(chunk) {
@@ -59,10 +74,22 @@ async function runWorker({ processes }: ToolContext, request: MediaRequest, sign
     },
   })
   if (result.exitCode === 0 && !result.stopped) return Buffer.concat(chunks)
-  throw new KikiError('internal_error', 'The decoder of images and PDF files ended without an answer.', {
-    hint: 'The file may be made to do that, or need more memory than it may have.',
+  throw new KikiError('too_large', `${name} cannot be shown: its decoder ended without an answer.`, {
+    hint: 'It most likely needs more memory than a decoder may have. Make it smaller with a command, or ask for fewer pages.',
     data: { exit_code: result.exitCode, signal: result.signal, stderr: result.stderr.slice(-500) },
   })
+}
+
+/** Most memory of a decoder is none of JavaScript's, so that the system has to limit it. */
+function workerArgv(request: MediaRequest, { memoryMb }: DecodeLimits): [string, ...string[]] {
+  const node: [string, ...string[]] = [
+    process.execPath,
+    `--max-old-space-size=${Math.min(HEAP_MB, memoryMb)}`,
+    workerFile(),
+    JSON.stringify(request),
+  ]
+  if (process.platform === 'win32') return node
+  return ['/bin/sh', '-c', 'ulimit -c 0 && ulimit -d "$0" && exec "$@"', String(memoryMb * 1024), ...node]
 }
 
 function read(name: string, out: Buffer): Decoded {

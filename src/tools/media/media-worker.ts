@@ -5,15 +5,25 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import type { Sharp } from 'sharp'
 
 export type MediaRequest =
   | { do: 'image'; file: string; maxBytes: number; maxPixels: number }
-  | { do: 'pdf_text'; file: string; first: number; last: number; maxChars: number }
-  | { do: 'pdf_images'; file: string; first: number; last: number; maxBytes: number; maxPixels: number }
+  | ({ do: 'pdf_text'; file: string; maxChars: number } & PageRange)
+  | ({ do: 'pdf_images'; file: string; maxBytes: number; maxPixels: number } & PageRange)
+
+export interface PageRange {
+  /** From 1; -1 is the last page. */
+  first: number
+  /** How many pages, at most. */
+  most: number
+}
 
 export interface ImageMade {
   width: number
   height: number
+  /** Of an animation, or pages of a TIFF: only the first is in what was made. */
+  frames: number
   /** Undefined where the file itself will do. */
   scaled?: { width: number; height: number; mimeType: string; bytes: number }
 }
@@ -21,15 +31,29 @@ export interface ImageMade {
 export type MediaAnswer =
   | ({ kind: 'image' } & ImageMade)
   | { kind: 'pdf_text'; pages: number; texts: { page: number; text: string }[] }
-  | { kind: 'pdf_images'; pages: number; images: { page: number; width: number; height: number; bytes: number }[] }
+  | { kind: 'pdf_images'; pages: number; images: PageImage[] }
   /** The file's fault: `encrypted`, `broken`, `too_large`, `no_page`. */
   | { kind: 'refused'; code: string; message: string }
+
+export interface PageImage {
+  page: number
+  width: number
+  height: number
+  bytes: number
+  /** Something of the page could not be drawn, so that it is not as it looks elsewhere. */
+  incomplete: boolean
+}
 
 /** Decoded pixels beyond which an image is not opened: a small file can hold a picture of any size. */
 const MAX_INPUT_PIXELS = 100_000_000
 /** What every client shows. */
 const SHOWN_BY_CLIENTS = new Set(['png', 'jpeg', 'gif', 'webp'])
-const STEPS = 8
+/** Each attempt to come below the limit of bytes makes the sides shorter, by between these; below so many pixels nothing is seen. */
+const SMALLER = 0.8
+const SMALLEST = 0.4
+const LEAST_SIDE = 16
+/** Pixels of an image within a PDF beyond which it is left out. */
+const MAX_PDF_IMAGE_PIXELS = 50_000_000
 
 class Refused extends Error {
   constructor(
@@ -40,35 +64,51 @@ class Refused extends Error {
   }
 }
 
-async function answer(request: MediaRequest): Promise<{ head: MediaAnswer; bodies: Buffer[] }> {
+async function answer(request: MediaRequest): Promise<Answer> {
   const bytes = readFileSync(request.file)
-  if (request.do === 'image') return image(bytes, request)
-  const pdf = await openPdf(bytes)
-  const { first } = request
-  const last = Math.min(request.last, pdf.numPages)
-  if (first > pdf.numPages) throw new Refused('no_page', `It has ${pdf.numPages} pages; there is no page ${first}.`)
-  if (request.do === 'pdf_text') {
-    const texts: { page: number; text: string }[] = []
-    let chars = 0
-    for (let page = first; page <= last && chars <= request.maxChars; page++) {
-      const text = await pageText(pdf, page)
-      texts.push({ page, text })
-      chars += text.length
-    }
-    return { head: { kind: 'pdf_text', pages: pdf.numPages, texts }, bodies: [] }
+  if (request.do === 'image') {
+    const { body, ...made } = await image(bytes, request)
+    return { head: { kind: 'image', ...made }, bodies: [body] }
   }
-  const bodies: Buffer[] = []
-  const images: { page: number; width: number; height: number; bytes: number }[] = []
+  const said: string[] = []
+  const pdf = await openPdf(bytes, said)
+  const first = request.first < 0 ? Math.max(1, pdf.numPages + 1 + request.first) : request.first
+  if (first > pdf.numPages) throw new Refused('no_page', `It has ${pdf.numPages} pages; there is no page ${first}.`)
+  const last = Math.min(first + request.most - 1, pdf.numPages)
+  if (request.do === 'pdf_text') return pdfTexts(pdf, { first, last, maxChars: request.maxChars })
+  return pdfImages(pdf, { ...request, first, last }, said)
+}
+
+type Answer = { head: MediaAnswer; bodies: Buffer[] }
+
+/** As many whole pages as fit, and one at least. */
+async function pdfTexts(pdf: Pdf, { first, last, maxChars }: { first: number; last: number; maxChars: number }) {
+  const texts: { page: number; text: string }[] = []
+  let room = maxChars
   for (let page = first; page <= last; page++) {
-    const { head, bodies: made } = await image(await pageImage(pdf, page, request.maxPixels), {
-      ...request,
-      do: 'image',
-      maxBytes: Math.floor(request.maxBytes / (last - first + 1)),
-    })
-    const body = made[0] as Buffer
-    if (head.kind !== 'image') throw new Error('an image is made of an image')
-    const { width, height } = head.scaled ?? head
-    images.push({ page, width, height, bytes: body.length })
+    const text = await pageText(pdf, page)
+    room -= text.length + PAGE_MARK_CHARS
+    if (room < 0 && texts.length > 0) break
+    texts.push({ page, text })
+  }
+  return { head: { kind: 'pdf_text' as const, pages: pdf.numPages, texts }, bodies: [] }
+}
+
+async function pdfImages(
+  pdf: Pdf,
+  { first, last, maxBytes, maxPixels }: { first: number; last: number; maxBytes: number; maxPixels: number },
+  said: string[],
+): Promise<Answer> {
+  const bodies: Buffer[] = []
+  const images: PageImage[] = []
+  const each = { maxBytes: Math.floor(maxBytes / (last - first + 1)), maxPixels }
+  for (let page = first; page <= last; page++) {
+    said.length = 0
+    const drawn = await pageImage(pdf, page, maxPixels)
+    const { width, height, scaled, body } = await image(drawn, each)
+    const size = scaled ?? { width, height }
+    const incomplete = said.some((line) => NOT_DRAWN.test(line))
+    images.push({ page, width: size.width, height: size.height, bytes: body.length, incomplete })
     bodies.push(body)
   }
   return { head: { kind: 'pdf_images', pages: pdf.numPages, images }, bodies }
@@ -77,42 +117,62 @@ async function answer(request: MediaRequest): Promise<{ head: MediaAnswer; bodie
 /** Upright, within the limits of bytes and pixels, in a format that clients show; its own bytes where they are all that already. */
 async function image(
   bytes: Buffer,
-  limits: { maxBytes: number; maxPixels: number; file: string; do: string },
-): Promise<{ head: MediaAnswer; bodies: Buffer[] }> {
+  limits: { maxBytes: number; maxPixels: number },
+): Promise<ImageMade & { body: Buffer }> {
   const { default: sharp } = await import('sharp')
   const open = () => sharp(bytes, { limitInputPixels: MAX_INPUT_PIXELS, failOn: 'error' })
-  const found = await open().metadata()
+  const found = await sharp(bytes, { limitInputPixels: false }).metadata()
   const turned = (found.orientation ?? 1) >= 5
   const [width = 0, height = 0] = turned ? [found.height, found.width] : [found.width, found.height]
+  const frames = found.pages ?? 1
   if (width * height > MAX_INPUT_PIXELS)
     throw new Refused('too_large', `It is ${width} × ${height} pixels; more than ${MAX_INPUT_PIXELS} are not opened.`)
   const fits = width <= limits.maxPixels && height <= limits.maxPixels && bytes.length <= limits.maxBytes
-  if (fits && SHOWN_BY_CLIENTS.has(found.format ?? '') && (found.orientation ?? 1) === 1) {
+  const isShown = SHOWN_BY_CLIENTS.has(found.format ?? '') && found.space !== 'cmyk'
+  if (fits && isShown && (found.orientation ?? 1) === 1) {
     // Whole, or it is no image.
     await open().stats()
-    return { head: { kind: 'image', width, height }, bodies: [bytes] }
+    return { width, height, frames, body: bytes }
   }
-  let side = limits.maxPixels
-  for (let step = 0; step < STEPS; step++) {
-    const resized = open().rotate().resize({ width: side, height: side, fit: 'inside', withoutEnlargement: true })
-    const made =
-      found.hasAlpha === true
-        ? resized.png({ compressionLevel: 9, palette: step > 0 })
-        : resized.jpeg({ quality: step === 0 ? 85 : 70 })
-    const { data, info } = await made.toBuffer({ resolveWithObject: true })
+  // Decoded once: a large image takes seconds.
+  const upright = await open()
+    .rotate()
+    .resize({ width: limits.maxPixels, height: limits.maxPixels, fit: 'inside', withoutEnlargement: true })
+    .png({ compressionLevel: 0 })
+    .toBuffer({ resolveWithObject: true })
+  const longest = Math.max(upright.info.width, upright.info.height)
+  for (let side = longest; side === longest || side >= LEAST_SIDE; ) {
+    const { data, info } = await encode(sharp(upright.data), { side, alpha: found.hasAlpha === true, longest })
     if (data.length <= limits.maxBytes) {
-      const mimeType = found.hasAlpha === true ? 'image/png' : 'image/jpeg'
+      const mimeType = info.format === 'png' ? 'image/png' : 'image/jpeg'
       const scaled = { width: info.width, height: info.height, mimeType, bytes: data.length }
-      return { head: { kind: 'image', width, height, scaled }, bodies: [data] }
+      return { width, height, frames, scaled, body: data }
     }
-    side = Math.max(16, Math.floor(Math.min(side, Math.max(info.width, info.height)) * 0.7))
+    side = Math.floor(side * Math.max(SMALLEST, Math.min(SMALLER, Math.sqrt(limits.maxBytes / data.length))))
   }
   throw new Refused('too_large', `It cannot be made smaller than ${limits.maxBytes} bytes.`)
 }
 
+/** Finer at full size than where the limit of bytes has to be reached. */
+function encode(image: Sharp, { side, alpha, longest }: { side: number; alpha: boolean; longest: number }) {
+  const resized = image.resize({ width: side, height: side, fit: 'inside' })
+  const made = alpha
+    ? resized.png({ compressionLevel: 9, palette: side < longest })
+    : resized.jpeg({ quality: side < longest ? 70 : 85 })
+  return made.toBuffer({ resolveWithObject: true })
+}
+
 type Pdf = Awaited<ReturnType<typeof openPdf>>
 
-async function openPdf(bytes: Buffer) {
+/** Characters for what stands above a page's text. */
+const PAGE_MARK_CHARS = 40
+/** What the library says where it leaves something out. */
+const NOT_DRAWN = /image|ignoring|not supported|surface/i
+
+/** @param said gets what the library warns of; it would say that on standard output, which belongs to the answer. */
+async function openPdf(bytes: Buffer, said: string[]) {
+  const keep = (...words: unknown[]) => void said.push(words.join(' '))
+  Object.assign(console, { log: keep, warn: keep })
   const { getDocument, VerbosityLevel } = await import('pdfjs-dist/legacy/build/pdf.mjs')
   const own = path.dirname(createRequire(import.meta.url).resolve('pdfjs-dist/package.json'))
   const folder = (name: string) => `${path.join(own, name)}${path.sep}`
@@ -122,7 +182,8 @@ async function openPdf(bytes: Buffer) {
     useSystemFonts: false,
     disableFontFace: true,
     enableXfa: false,
-    verbosity: VerbosityLevel.ERRORS,
+    verbosity: VerbosityLevel.WARNINGS,
+    maxImageSize: MAX_PDF_IMAGE_PIXELS,
     standardFontDataUrl: folder('standard_fonts'),
     cMapUrl: folder('cmaps'),
     wasmUrl: folder('wasm'),

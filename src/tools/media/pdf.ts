@@ -1,15 +1,24 @@
 import { KikiError } from '../../lib/errors.js'
 import type { ToolContext, ToolResult } from '../tool.js'
 import { decode } from './decode.js'
+import type { PageRange } from './media-worker.js'
 
 /** Page images of one answer. */
 const MAX_IMAGES = 8
 /** Pages of text of one answer; the inline limit may end it sooner. */
-const MAX_TEXT_PAGES = 500
+export const MAX_TEXT_PAGES = 500
+/** Characters kept free for the note at the end. */
+const NOTE_CHARS = 300
+
+export interface MediaFile {
+  /** For messages. */
+  name: string
+  bytes: Buffer
+}
 
 /** `2`, `1-3` or nothing at all. @throws KikiError `invalid_arguments`. */
-export function pagesOf(given: string | undefined, most: number): { first: number; last: number } {
-  if (given === undefined) return { first: 1, last: most }
+export function pagesOf(given: string | undefined, most: number): PageRange {
+  if (given === undefined) return { first: 1, most }
   const [, from = '', to] = /^([1-9]\d{0,5})(?:-([1-9]\d{0,5}))?$/.exec(given) ?? []
   const [first, last] = [Number(from), Number(to ?? from)]
   if (from === '' || last < first) {
@@ -17,57 +26,66 @@ export function pagesOf(given: string | undefined, most: number): { first: numbe
       hint: 'Write one page as "3", several as "3-5".',
     })
   }
-  return { first, last: Math.min(last, first + most - 1) }
+  return { first, most: Math.min(last - first + 1, most) }
 }
 
-/** The text of a PDF by pages (FI-05). */
+/**
+ * The text of a PDF by pages: whole ones, as many as fit one answer (FI-05).
+ * @param words.next how the caller gets the pages from there on.
+ * @param words.images how it sees pages as they look.
+ * @throws KikiError as `decode`.
+ */
 export async function pdfText(
   context: ToolContext,
-  name: string,
-  bytes: Buffer,
-  pages: string | undefined,
+  { name, bytes }: MediaFile,
+  range: PageRange,
+  words: { next(page: number, last: number): string; images: string },
 ): Promise<ToolResult> {
-  const range = pagesOf(pages, MAX_TEXT_PAGES)
-  const { head } = await decode(context, name, bytes, { do: 'pdf_text', ...range, maxChars: context.limits.inlineText })
+  const maxChars = Math.max(1, context.limits.inlineText - NOTE_CHARS)
+  const { head } = await decode(context, name, bytes, { do: 'pdf_text', ...range, maxChars })
   if (head.kind !== 'pdf_text') throw new Error('a decoder answers what it was asked')
   const shown = head.texts.map(
     ({ page, text }) => `[page ${page} of ${head.pages}]\n${text === '' ? '(no text on this page)' : text}`,
   )
-  const last = head.texts.at(-1)?.page ?? range.first
-  const next = last < head.pages ? `ReadMedia {"path": …, "pages": "${last + 1}-${head.pages}"} goes on; ` : ''
-  const note = `[PDF, ${head.pages} pages. ${next}"as": "images" shows pages as they look.]`
+  const from = head.texts[0]?.page ?? 0
+  const to = head.texts.at(-1)?.page ?? 0
+  const next = to < head.pages ? `${words.next(to + 1, head.pages)} ` : ''
   return {
-    content: [{ type: 'text', text: [...shown, note].join('\n\n') }],
-    facts: { type: 'application/pdf', pages: head.pages, from: range.first, to: last },
+    content: [{ type: 'text', text: [...shown, `[PDF, pages: ${head.pages}. ${next}${words.images}]`].join('\n\n') }],
+    facts: { type: 'application/pdf', bytes: bytes.length, pages: head.pages, from, to },
   }
 }
 
-/** Pages of a PDF as they look. */
+/** Pages of a PDF as they look. @throws KikiError as `decode`. */
 export async function pdfImages(
   context: ToolContext,
-  name: string,
-  bytes: Buffer,
+  { name, bytes }: MediaFile,
   { pages, maxPixels }: { pages: string | undefined; maxPixels: number },
 ): Promise<ToolResult> {
   const range = pagesOf(pages, pages === undefined ? 1 : MAX_IMAGES)
-  const { head, body } = await decode(context, name, bytes, {
-    do: 'pdf_images',
-    ...range,
-    maxBytes: context.limits.inlineMedia,
-    maxPixels,
-  })
+  const maxBytes = context.limits.inlineMedia
+  const { head, body } = await decode(context, name, bytes, { do: 'pdf_images', ...range, maxBytes, maxPixels })
   if (head.kind !== 'pdf_images') throw new Error('a decoder answers what it was asked')
   let at = 0
   const images = head.images.map(({ bytes: size }) => {
-    const data = body.subarray(at, at + size).toString('base64')
+    const own = body.subarray(at, at + size)
     at += size
-    return { type: 'image' as const, data, mimeType: mimeOf(body.subarray(at - size)) }
+    return { type: 'image' as const, data: own.toString('base64'), mimeType: mimeOf(own) }
   })
-  const last = head.images.at(-1)?.page ?? range.first
-  const more = last < head.pages ? ` More: "pages": "${last + 1}".` : ''
+  const from = head.images[0]?.page ?? 0
+  const to = head.images.at(-1)?.page ?? 0
+  const incomplete = head.images.filter((one) => one.incomplete).map(({ page }) => page)
+  const text = [
+    `Pages ${from} to ${to} of ${head.pages} of ${name}.`,
+    ...(incomplete.length > 0 ? [`Something on these pages could not be drawn and is missing: ${incomplete}.`] : []),
+    ...(to < head.pages ? [`More: "pages": "${to + 1}".`] : []),
+  ].join(' ')
   return {
-    content: [...images, { type: 'text', text: `Pages ${range.first} to ${last} of ${head.pages} of ${name}.${more}` }],
-    facts: { type: 'application/pdf', pages: head.pages, from: range.first, to: last },
+    content: [...images, { type: 'text', text }],
+    facts: {
+      ...{ type: 'application/pdf', bytes: bytes.length, pages: head.pages, from, to },
+      ...(incomplete.length > 0 ? { incomplete } : {}),
+    },
   }
 }
 
