@@ -55,7 +55,7 @@ describe('kiki start', { timeout: 30_000 }, () => {
     const status = await json('status')
     expect(status).toMatchObject({ running: true, pid: child.pid, home, owner_url: started.owner_url })
     expect(Object.keys(status)).toEqual(
-      'running pid version home uptime_s owner_url external connections sessions operations upstreams sandbox approval_consumers'.split(
+      'running pid version home uptime_s owner_url external connections sessions operations upstreams sandbox unconfined_connections approval_consumers'.split(
         ' ',
       ),
     )
