@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
@@ -207,6 +207,28 @@ it('MD-01 OP-12 a cancelled call ends its decoder and leaves nothing of it', asy
     timeout: 10_000,
     interval: 20,
   })
+})
+
+it('MD-01 what a killed host was decoding is gone when it runs again', async () => {
+  const killed = await startHost()
+  try {
+    const own = await killed.connection({ tools: ['media'] })
+    const other = await connectClient(killed, own, 'v2 auto', { session: await killed.session(own), quiet: true })
+    writeFileSync(join(killed.workspace, 'slow.svg'), SLOW_SVG)
+    const scratch = join(killed.home, 'run', 'scratch')
+    const stop = new AbortController()
+    const ended = expect(other.call('ReadMedia', { path: 'slow.svg' }, { signal: stop.signal })).rejects.toThrow()
+    await vi.waitFor(() => expect(readdirSync(scratch)).toHaveLength(1), { timeout: 20_000, interval: 20 })
+    await killed.kill()
+    stop.abort()
+    await ended
+    await other.close()
+    expect(readdirSync(scratch)).toHaveLength(1)
+    await killed.restart()
+    expect(existsSync(scratch)).toBe(false)
+  } finally {
+    await killed.stop()
+  }
 })
 
 it('MD-01 GR-03 an observer has ReadMedia', async () => {
