@@ -213,7 +213,9 @@ it('MD-01 what a killed host was decoding is gone when it runs again', async () 
   const killed = await startHost()
   try {
     const own = await killed.connection({ tools: ['media'] })
-    const other = await connectClient(killed, own, 'v2 auto', { session: await killed.session(own), quiet: true })
+    // Its bridge would start a host of its own beside the one that the test starts.
+    const options = { session: await killed.session(own), quiet: true, args: ['--no-start'] }
+    const other = await connectClient(killed, own, 'v2 auto', options)
     writeFileSync(join(killed.workspace, 'slow.svg'), SLOW_SVG)
     const scratch = join(killed.home, 'run', 'scratch')
     const stop = new AbortController()
