@@ -32,7 +32,7 @@ it('GU-50 FC-P07 FC-P15 a command that swaps a folder for a link out leads the f
 }, async () => {
   const out = join(host.base, 'out')
   mkdirSync(out)
-  writeFileSync(join(out, 'f'), 'secret 4711')
+  writeFileSync(join(out, 'f'), 'canary 4711')
   mkdirSync(join(host.workspace, 'd'))
   writeFileSync(join(host.workspace, 'd', 'f'), 'inside')
   writeFileSync(join(host.workspace, 'swap.mjs'), SWAPPER)
@@ -44,7 +44,7 @@ it('GU-50 FC-P07 FC-P15 a command that swaps a folder for a link out leads the f
     while (!over) {
       const result = await at.call(name, args)
       counts[result.isError === true ? 'refused' : 'done'] += 1
-      if (textOf(result).includes('secret')) throw new Error(`${name} read outside: ${textOf(result)}`)
+      if (textOf(result).includes('canary')) throw new Error(`${name} read outside: ${textOf(result)}`)
     }
   }
   const tools = Promise.all([
@@ -61,7 +61,7 @@ it('GU-50 FC-P07 FC-P15 a command that swaps a folder for a link out leads the f
   await tools
   expect(factsOf(await at.call('ProcessOutput', { process_id })).text).toBe('swapped\n')
   expect(readdirSync(out)).toEqual(['f'])
-  expect(readFileSync(join(out, 'f'), 'utf8')).toBe('secret 4711')
+  expect(readFileSync(join(out, 'f'), 'utf8')).toBe('canary 4711')
   expect(counts.done).toBeGreaterThan(0)
   expect(counts.refused).toBeGreaterThan(0)
 })
