@@ -18,11 +18,24 @@ afterAll(async () => {
 const SWAPS = 10_000
 /** Makes of a folder a link that leads out, and a folder again, as fast as it can. */
 const SWAPPER = `
-import { renameSync, symlinkSync } from 'node:fs'
+import { renameSync, rmSync, symlinkSync } from 'node:fs'
 symlinkSync(process.argv[2], 'd-link')
+// Between two steps nothing is there, and a Write makes the folder that it misses.
+const move = (from, to) => {
+  for (;;) {
+    try {
+      return renameSync(from, to)
+    } catch (error) {
+      if (!['EISDIR', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error
+      rmSync(to, { recursive: true, force: true })
+    }
+  }
+}
 for (let swap = 0; swap < ${SWAPS}; swap++) {
-  renameSync('d', 'd-folder'); renameSync('d-link', 'd')
-  renameSync('d', 'd-link'); renameSync('d-folder', 'd')
+  move('d', 'd-folder')
+  move('d-link', 'd')
+  move('d', 'd-link')
+  move('d-folder', 'd')
 }
 console.log('swapped')
 `
