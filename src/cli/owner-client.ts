@@ -43,6 +43,7 @@ export function createOwnerClient(paths: HomePaths) {
  */
 export function createOwnerFetch(paths: HomePaths): typeof fetch {
   return async (input, init) => {
+    if (typeof input === 'string') mustStayItself(input)
     const request = new Request(input, init)
     const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer())
     const answer = await send(paths, request, body)
@@ -55,6 +56,15 @@ export function createOwnerFetch(paths: HomePaths): typeof fetch {
     if (bodiless) answer.resume()
     return new Response(bodiless ? null : (Readable.toWeb(answer) as ReadableStream), { status, headers })
   }
+}
+
+/** An id such as `..` would make another request of it: `processes/../stop` is `stop`. @throws KikiError `invalid_arguments`. */
+function mustStayItself(url: string): void {
+  const [path = ''] = url.slice(OWNER_ORIGIN.length).split('?')
+  if (!path.split('/').some((name) => name === '.' || name === '..')) return
+  throw new KikiError('invalid_arguments', '"." and ".." name nothing here.', {
+    hint: 'Give an id as the lists show it.',
+  })
 }
 
 /**

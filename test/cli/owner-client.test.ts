@@ -110,3 +110,12 @@ describe('the owner client', () => {
     expect(await closed.promise).toBe('closed')
   })
 })
+
+it('an id that would make another request of its route is refused before anything is sent', async () => {
+  const ask = createOwnerFetch(paths)
+  for (const id of ['..', '.', '../..']) {
+    await expect(ask(`${OWNER_ORIGIN}/api/processes/${id}/stop`, { method: 'POST' })).rejects.toMatchObject({
+      code: 'invalid_arguments',
+    })
+  }
+})

@@ -43,9 +43,18 @@ export function requestOf(random: Random, decoys: Decoys, target: Target): FuzzR
   const authorised = target.channel === 'socket' || (!stops && random.chance(0.6))
   if (stops && target.channel === 'socket') return requestOf(random, decoys, target)
   const bytes = compose(random, decoys, target, { route, authorised })
+  // An id such as `..` makes another path a stop.
+  if (authorised && leadsToStop(bytes)) return requestOf(random, decoys, target)
   // A stop without its credential stays one: so a change of bytes cannot make one that counts.
   const broken = random.chance(0.2)
   return { bytes: broken ? mutateBytes(random, bytes) : bytes, authorised, intact: !broken }
+}
+
+/** As whoever takes the request reads its path. */
+function leadsToStop(bytes: Buffer): boolean {
+  const [, path = '/'] = /^\S+ (\S+) /.exec(bytes.toString('latin1', 0, 8192)) ?? []
+  const url = `http://localhost${path}`
+  return URL.canParse(url) && new URL(url).pathname === '/api/stop'
 }
 
 function compose(
