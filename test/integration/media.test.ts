@@ -162,6 +162,18 @@ it('FI-05 MD-01 a PDF is text by pages, and images on request; encrypted, broken
   expect(textOf(await show('locked.pdf'))).toMatch(/^invalid_arguments: .*encrypted/)
 })
 
+it('MD-01 a file whose beginning is made to puzzle a pattern is looked at once, and an SVG behind much is one', async () => {
+  put('puzzle.bin', Buffer.concat([Buffer.from('<!---->'.repeat(70)), Buffer.alloc(1000)]))
+  const began = performance.now()
+  expect(factsOf(await show('puzzle.bin'))).toMatchObject({ type: 'application/octet-stream' })
+  expect(performance.now() - began).toBeLessThan(5000)
+  put(
+    'late.svg',
+    '<?xml version="1.0"?>\n<!-- a > b --> <!-- c -->\n<svg xmlns="http://www.w3.org/2000/svg" width="4" height="4"/>',
+  )
+  expect((await show('late.svg')).content[0]).toMatchObject({ type: 'image', mimeType: 'image/png' })
+})
+
 it('MD-01 audio is audio, other files are resources, text is for Read, and what is no regular file is named', async () => {
   const wav = Buffer.concat([Buffer.from('RIFF\x24\0\0\0WAVEfmt ', 'latin1'), Buffer.alloc(40)])
   put('a.wav', wav)

@@ -69,12 +69,7 @@ function bytesOf(context: ToolContext, path: string): MediaFile {
 
 /** By content, never by name, and text by what Read goes by. SVG has no signature of its own. @throws KikiError for text. */
 function typeOf({ name, bytes }: MediaFile): string {
-  if (
-    /^(?:\ufeff)?\s*(?:<\?xml[^>]*>\s*|<!--[\s\S]*?-->\s*|<!DOCTYPE svg[^>]*>\s*)*<svg[\s>]/.test(
-      bytes.toString('utf8', 0, HEAD_BYTES),
-    )
-  )
-    return 'image/svg+xml'
+  if (isSvg(bytes.toString('utf8', 0, HEAD_BYTES))) return 'image/svg+xml'
   const found = detect(bytes.subarray(0, SNIFF_BYTES), bytes.length <= SNIFF_BYTES)
   if (!found.text) return found.type
   throw new KikiError('invalid_arguments', `${name} is text.`, { hint: 'Read shows it.' })
@@ -144,5 +139,25 @@ function other(context: ToolContext, { name, bytes }: MediaFile, mimeType: strin
       { type: 'text', text: `${name}: ${mimeType}, ${bytes.length} bytes. It is ${words}` },
     ],
     facts: { type: mimeType, bytes: bytes.length, original: reference },
+  }
+}
+
+/** What may stand before the root of an SVG, each with its end. */
+const PROLOGUES = [
+  ['<?xml', '>'],
+  ['<!--', '-->'],
+  ['<!DOCTYPE svg', '>'],
+] as const
+
+/** Looked through once, whatever it holds: a pattern over all of it can be made to take for ever. */
+function isSvg(head: string): boolean {
+  let rest = head.replace(/^\ufeff/, '').trimStart()
+  for (;;) {
+    const prologue = PROLOGUES.find(([begin]) => rest.startsWith(begin))
+    if (prologue === undefined) return /^<svg[\s>]/.test(rest)
+    const [begin, close] = prologue
+    const end = rest.indexOf(close, begin.length)
+    if (end < 0) return false
+    rest = rest.slice(end + close.length).trimStart()
   }
 }
