@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { KikiError } from '../lib/errors.js'
 import { type OpenedFile, openFile } from './files.js'
 import type { Workspace } from './workspace.js'
+import { readUnchanged } from './write.js'
 
-/** A regular file's bytes by the safe walk. @throws KikiError as `openFile`, `too_large`. */
+/** A regular file's bytes by the safe walk. @throws KikiError as `openFile` and {@link readOpened}. */
 export function readFile(workspace: Workspace, path: string, maxBytes: number): { bytes: Buffer; display: string } {
   const file = openFile(workspace, path)
   try {
@@ -13,7 +13,7 @@ export function readFile(workspace: Workspace, path: string, maxBytes: number): 
   }
 }
 
-/** The whole of an open file that was not read by position yet. @throws KikiError `too_large`. */
+/** The whole of an open file as it was when it was opened. @throws KikiError `too_large`, `conflict` where it was changed since. */
 export function readOpened(file: OpenedFile, maxBytes: number): Buffer {
   const { size } = file.stat
   if (size > BigInt(maxBytes)) {
@@ -22,5 +22,10 @@ export function readOpened(file: OpenedFile, maxBytes: number): Buffer {
       data: { size: Number(size), limit: maxBytes },
     })
   }
-  return readFileSync(file.fd)
+  const bytes = readUnchanged(file.fd, file.stat)
+  if (bytes !== undefined) return bytes
+  throw new KikiError('conflict', `"${file.display}" was changed by something else while it was read.`, {
+    hint: 'Repeat the call once it is written.',
+    data: { path: file.display },
+  })
 }

@@ -37,21 +37,24 @@ export function readWhole(target: Target, node: Node, maxBytes: number): Buffer 
   if (node.stat.size > BigInt(maxBytes)) throw tooLarge(target.display, node.stat.size, maxBytes)
   const fd = descend.reopen(target.folder, target.name, node, constants.O_RDONLY)
   try {
-    const bytes = Buffer.allocUnsafe(Number(node.stat.size))
-    let length = 0
-    while (length < bytes.length) {
-      const read = readSync(fd, bytes, length, bytes.length - length, length)
-      if (read === 0) break
-      length += read
-    }
-    // Somebody else is writing it: neither the old nor the new size can be trusted.
-    if (length !== bytes.length || !unchanged(fstatSync(fd, { bigint: true }), node.stat)) {
-      throw changedMeanwhile(target.display)
-    }
+    const bytes = readUnchanged(fd, node.stat)
+    if (bytes === undefined) throw changedMeanwhile(target.display)
     return bytes
   } finally {
     closeSync(fd)
   }
+}
+
+/** All bytes of an open file; undefined where somebody else is writing it: then neither the old nor the new size can be trusted. */
+export function readUnchanged(fd: number, stat: Node['stat']): Buffer | undefined {
+  const bytes = Buffer.allocUnsafe(Number(stat.size))
+  let length = 0
+  while (length < bytes.length) {
+    const read = readSync(fd, bytes, length, bytes.length - length, length)
+    if (read === 0) break
+    length += read
+  }
+  return length === bytes.length && unchanged(fstatSync(fd, { bigint: true }), stat) ? bytes : undefined
 }
 
 /**
