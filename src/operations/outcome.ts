@@ -1,4 +1,4 @@
-import type { OutcomeBlock } from '../lib/content.js'
+import type { LongText, OutcomeBlock } from '../lib/content.js'
 import type { ErrorCode } from '../lib/errors.js'
 import type { Outputs } from '../processes/output/outputs.js'
 import type { TerminalStatus } from '../store/operations.js'
@@ -120,11 +120,26 @@ export interface ResultSources {
 }
 
 /** The saved output; where it had to go for newer output, that is what it says. */
-function longText(outputs: ResultSources['outputs'], id: string, length: number): OutcomeBlock {
+function longText(
+  outputs: ResultSources['outputs'],
+  id: string,
+  length: number,
+): LongText | { type: 'text'; text: string } {
   const saved = outputs.saved(id)
   if (saved !== undefined) return { type: 'long_text', length: saved.chars, read: saved.text }
-  const text = `[The output (${length} characters) is not kept any more: newer output took its place, see storage.total_output_mb.]`
-  return { type: 'text', text }
+  return { type: 'text', text: notKept(`${length} characters`) }
+}
+
+function notKept(size: string): string {
+  return `[The output (${size}) is not kept any more: newer output took its place, see storage.total_output_mb.]`
+}
+
+interface OpenPart {
+  kind: 'text' | 'media'
+  length: number
+  mimeType?: string
+  text(start: number, end: number): string
+  bytes(start: number, end: number): Buffer
 }
 
 /** One part of a saved result without putting the rest together: its kind, its length, and a way to read a range. */
@@ -132,35 +147,19 @@ export function openPart(
   { results, outputs }: ResultSources,
   row: { id: string; result: string },
   part: number,
-):
-  | {
-      kind: 'text' | 'media'
-      length: number
-      mimeType?: string
-      text(start: number, end: number): string
-      bytes(start: number, end: number): Buffer
-    }
-  | undefined {
+): OpenPart | undefined {
   const block = (JSON.parse(row.result) as SavedResult).content[part]
   if (block === undefined) return undefined
-  if ('text' in block) {
-    return {
-      kind: 'text',
-      length: block.text.length,
-      text: (start, end) => block.text.slice(start, end),
-      bytes: () => Buffer.alloc(0),
-    }
-  }
+  if ('text' in block) return plainPart(block.text)
   if (block.type === 'kept') {
     const { mimeType, length } = block
+    if ('output' in block && outputs.saved(row.id) === undefined) return plainPart(notKept(`${length} bytes`))
     return { kind: 'media', length, mimeType, text: () => '', bytes: keptBytes({ results, outputs }, row.id, block) }
   }
   if ('output' in block) {
     const long = longText(outputs, row.id, block.length)
-    const whole = long.type === 'text' ? long.text : ''
-    const length = long.type === 'long_text' ? long.length : whole.length
-    const text = long.type === 'long_text' ? long.read : (start: number, end: number) => whole.slice(start, end)
-    return { kind: 'text', length, text, bytes: () => Buffer.alloc(0) }
+    if (long.type === 'text') return plainPart(long.text)
+    return { kind: 'text', length: long.length, text: long.read, bytes: () => Buffer.alloc(0) }
   }
   const isText = block.type === 'text' || (block.type === 'resource' && block.as === 'text')
   return {
@@ -169,6 +168,15 @@ export function openPart(
     ...('mimeType' in block && block.mimeType !== undefined ? { mimeType: block.mimeType } : {}),
     text: (start, end) => results.read(row.id, block.part, start * 2, end * 2).toString('utf16le'),
     bytes: (start, end) => results.read(row.id, block.part, start, end),
+  }
+}
+
+function plainPart(whole: string): OpenPart {
+  return {
+    kind: 'text',
+    length: whole.length,
+    text: (start, end) => whole.slice(start, end),
+    bytes: () => Buffer.alloc(0),
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { ContentBlock } from '../../src/lib/content.js'
+import type { ContentBlock, OutcomeBlock } from '../../src/lib/content.js'
 import { encodeOutcome } from '../../src/operations/outcome.js'
 import { readPage } from '../../src/operations/pages.js'
 import type { OperationRow } from '../../src/store/operations.js'
@@ -20,7 +20,7 @@ afterAll(() => {
 
 let last = 0
 /** Saves a result as an operation's end does. */
-function saved(content: ContentBlock[]): OperationRow {
+function saved(content: OutcomeBlock[]): OperationRow {
   const id = `op_page_${++last}`
   const { result, chars, parts } = encodeOutcome({ status: 'completed', content })
   store.operations.insert(operation(id))
@@ -111,4 +111,20 @@ it('OP-14 chunks of media of any limit put together are its bytes, whatever the 
     ),
     { numRuns: 100 },
   )
+})
+
+it('OP-14 bytes of a command that had to go for newer output are said to be gone, never an empty page', () => {
+  const read = () => Buffer.alloc(0)
+  const row = saved([
+    { type: 'text', text: 'ended' },
+    { type: 'kept', mimeType: 'application/octet-stream', length: 5000, read, output: true },
+  ])
+  const [page, ...more] = pages(row, 1, 1000)
+  expect(more).toEqual([])
+  expect(page?.content).toEqual([
+    {
+      type: 'text',
+      text: '[The output (5000 bytes) is not kept any more: newer output took its place, see storage.total_output_mb.]',
+    },
+  ])
 })

@@ -8,6 +8,8 @@ import { decode } from '../../../src/tools/media/decode.js'
 import { pagesOf } from '../../../src/tools/media/pdf.js'
 import { readMedia } from '../../../src/tools/media/read-media.js'
 import type { ToolContext, ToolResult } from '../../../src/tools/tool.js'
+import { openFile } from '../../../src/workspace/files.js'
+import { readOpened } from '../../../src/workspace/read-file.js'
 import { MAIN } from '../../helpers/host.js'
 import { bmp, bombPng, pdf, pdfWithImage, SLOW_SVG } from '../../helpers/media-files.js'
 import { createSandbox, refusal, runTool, type Sandbox } from '../../helpers/tool-context.js'
@@ -109,6 +111,37 @@ it('MD-01 a bomb of 30,000 × 30,000 pixels is refused before it is decoded', as
   // The same file, smaller, is an image.
   put('fine.png', bombPng(300))
   expect((await show('fine.png')).facts).toMatchObject({ type: 'image/png', width: 300, height: 300 })
+})
+
+it('MD-01 a file that begins like SVG, over and over, does not hold up the host, and SVG is known behind its long introduction', async () => {
+  // A pattern that can take each comment in two ways would need 12 s here, and twice that for each one more.
+  put('knots.svg', `${'<!---->'.repeat(30)}x`)
+  const before = performance.now()
+  expect((await refusal(() => show('knots.svg'))).message).toBe('knots.svg is text.')
+  expect(performance.now() - before).toBeLessThan(2000)
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="6"><rect width="8" height="6"/></svg>'
+  const type = '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">'
+  put('drawn.txt', `\ufeff<?xml version="1.0"?>\n<!-- ${'by a program '.repeat(200)} -->\n${type}\n${svg}`)
+  expect((await show('drawn.txt')).facts).toMatchObject({ type: 'image/svg+xml', width: 8, height: 6 })
+  for (const other of ['<!-- no end <svg>', '<?xml no end <svg>', '<svgs>', '<html><svg></svg></html>', '']) {
+    put('other.svg', other)
+    expect((await refusal(() => show('other.svg'))).message, other).toBe('other.svg is text.')
+  }
+})
+
+it('MD-01 FI-05 a file that changes while it is read is refused: neither its old nor its new content would be whole', () => {
+  put('a.bin', Buffer.alloc(100, 1))
+  for (const change of [() => put('a.bin', Buffer.alloc(100, 2)), () => put('a.bin', Buffer.alloc(50, 3))]) {
+    const file = openFile(context().workspace, 'a.bin')
+    try {
+      expect(readOpened(file, 1000)).toEqual(Buffer.alloc(100, 1))
+      change()
+      expect(() => readOpened(file, 1000)).toThrow('"a.bin" was changed by something else while it was read.')
+    } finally {
+      file.close()
+      put('a.bin', Buffer.alloc(100, 1))
+    }
+  }
 })
 
 it('MD-01 FI-03 ReadMedia and Read agree about what is text, so that neither sends to the other in a circle', async () => {
