@@ -16,6 +16,10 @@ export function resultTable(db: Database) {
         insert.run(operationId, part, chunk, body.subarray(at, at + CHUNK_BYTES))
       }
     },
+    /** In how many chunks what an operation has here lies. */
+    chunks(operationId: string): number {
+      return sql('SELECT count(*) FROM result_parts WHERE operation_id = ?').pluck().get(operationId) as number
+    },
     /** Bytes `start` to `end` (exclusive) of a part; shorter where the part ends before. */
     read(operationId: string, part: number, start: number, end: number): Buffer {
       const first = Math.floor(start / CHUNK_BYTES)

@@ -89,6 +89,19 @@ describe('prune', () => {
     expect(existsSync(join(changesFolder, 'op_1.0'))).toBe(false)
   })
 
+  it('GU-45 goes in smaller steps where operations have kept large files', async () => {
+    for (const id of ['op_1', 'op_2', 'op_3', 'op_4']) finished(id)
+    for (const id of ['op_1', 'op_2', 'op_3']) {
+      await store.commits.quick(() => store.results.insert(id, 0, Buffer.alloc(20 * 1024 * 1024, 1)))
+    }
+    clock.advance(31 * DAY)
+    const left = () => store.db.prepare('SELECT id FROM operations ORDER BY id').pluck().all()
+    const step = () => prune({ store, clock, changesFolder, outputs: testOutputs(home.dir) }, RETENTION)
+    expect([await step(), left()]).toEqual([true, ['op_2', 'op_3', 'op_4']])
+    expect([await step(), left()]).toEqual([true, ['op_3', 'op_4']])
+    expect([await step(), left()]).toEqual([false, []])
+  })
+
   it('GU-45 goes in small steps, for operations and tombstones alike', async () => {
     await store.commits.durable(() => {
       for (let i = 0; i < 2000; i++) finished(`op_${i}`, `k${i}`)

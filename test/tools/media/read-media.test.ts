@@ -114,7 +114,7 @@ it('MD-01 a bomb of 30,000 × 30,000 pixels is refused before it is decoded', as
 })
 
 it('MD-01 a file that begins like SVG, over and over, does not hold up the host, and SVG is known behind its long introduction', async () => {
-  // A pattern that can take each comment in two ways would need 12 s here, and twice that for each one more.
+  // A pattern that can take each comment in two ways would need minutes here, and twice that for each one more.
   put('knots.svg', `${'<!---->'.repeat(30)}x`)
   const before = performance.now()
   expect((await refusal(() => show('knots.svg'))).message).toBe('knots.svg is text.')
