@@ -13,7 +13,8 @@ export const MAX_MEDIA_BYTES = 64 * 1024 * 1024
 /** More on a side helps no model that looks at it. */
 const MAX_PIXELS = 1568
 const REFERENCE = /^kiki-file:\/\/(op_[\w-]+)\/(\d{1,4})$/
-const HEAD_BYTES = 512
+/** Drawing programs begin an SVG with a word about themselves. */
+const HEAD_BYTES = 4096
 /** Pictures that nothing here can decode: they are handed over as they are. */
 const UNDECODED = new Set(['image/bmp', 'image/x-icon', 'image/heic', 'image/heif'])
 
